@@ -1,0 +1,38 @@
+# Two commands do everything on a fresh machine with Python 3.11+ and a C++ compiler: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+$(VENV)/.runtime: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ $(VENV)/.runtime
+
+## A whole selective search on this machine's CPU: no GPU, no key.
+demo: $(VENV)/.runtime
+	$(BIN)/foretell search softmax --profile quick --run runs/demo --fresh
+
+## Everything that must hold: lint, types, tests.
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+## The figures that the docs quote (about an hour on 2 quiet cores).
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.retest
+	$(BIN)/python -m benchmarks.cpu_policies
+
+clean:
+	rm -rf $(VENV) runs build dist

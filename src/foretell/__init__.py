@@ -1,0 +1,3 @@
+"""Foretell: look before you run."""
+
+__version__ = "0.1.0"
