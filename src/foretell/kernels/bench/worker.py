@@ -1,0 +1,211 @@
+"""One candidate in its own process: started, told what to do line by line, paused, and killed with all it started."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from foretell.kernels.bench.arena import Arena, Slot, name_fault
+from foretell.kernels.isolation import isolated, scrubbed_environment
+from foretell.kernels.languages.cpp import find_compiler
+from foretell.kernels.measurement import Status
+from foretell.kernels.store.locations import cache_dir
+from foretell.kernels.task import Sizes
+
+START_TIMEOUT_S = 10.0
+ADDRESS_BYTES = 1 << 30
+ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
+
+# Names for the system calls that a hostile or careless kernel is likely to try (x86-64 numbers).
+_CALLS = {
+    41: "socket", 42: "connect", 56: "clone (a new process)", 57: "fork", 58: "vfork", 59: "execve", 62: "kill",
+    87: "unlink", 263: "unlinkat", 2: "open for writing", 257: "openat for writing", 85: "creat", 83: "mkdir",
+    258: "mkdirat", 82: "rename", 264: "renameat", 316: "renameat2", 101: "ptrace", 112: "setsid", 109: "setpgid",
+    310: "process_vm_readv", 311: "process_vm_writev", 49: "bind", 50: "listen", 53: "socketpair", 44: "sendto",
+    160: "setrlimit", 302: "prlimit64 (to set)", 234: "tgkill (another process)", 200: "tkill", 425: "io_uring_setup",
+    319: "memfd_create", 84: "rmdir", 86: "link", 88: "symlink", 90: "chmod", 165: "mount", 272: "unshare",
+}  # fmt: skip
+
+
+class WorkerFault(Exception):
+    """The candidate's process ended or strayed; `status` and the message say how."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@cache
+def _runner() -> Path:
+    """The runner program, built once per compiler and source."""
+    source = Path(__file__).with_name("runner.cpp")
+    compiler = find_compiler()
+    key = hashlib.sha256((source.read_text() + compiler.version + str(os.uname().machine)).encode()).hexdigest()[:16]
+    program = cache_dir() / "runner" / key / "runner"
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+            built = Path(scratch) / "runner"
+            command = [compiler.path, "-O2", "-fopenmp", "-std=c++20", "-o", str(built), str(source), "-ldl"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise WorkerFault(
+                    Status.INFRASTRUCTURE, f"the bench's runner does not build here:\n{done.stderr[:2000]}"
+                )
+            built.replace(program)
+    return program
+
+
+class Worker:
+    """A process that holds one built candidate and calls it on an arena when told.
+
+    Every method that talks to the process raises WorkerFault, with the process already dead, when the candidate
+    crashes, strays, runs out of time or does what it may not.
+    """
+
+    def __init__(self, artifact: Path, arena_bytes: int) -> None:
+        self.arena = Arena(arena_bytes)
+        self.confinement = "none"
+        self._slots: Sequence[Slot] = ()
+        self._pending = b""
+        self._paused = False
+        command_read, self._commands = os.pipe()
+        self._replies, reply_write = os.pipe()
+        program = _runner()
+        limit = ADDRESS_BYTES + ADDRESS_BYTES_PER_CORE * (os.cpu_count() or 1) + arena_bytes
+        arguments = [str(program), str(artifact), str(command_read), str(reply_write), str(self.arena.fd)]
+        command = isolated([*arguments, str(arena_bytes), str(limit)], readable=(program.parent, artifact.parent))
+        try:
+            self._process = subprocess.Popen(
+                command,
+                env=scrubbed_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(command_read, reply_write, self.arena.fd),
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            for fd in (self._commands, self._replies):
+                os.close(fd)
+            self.arena.close()
+            raise WorkerFault(Status.INFRASTRUCTURE, f"the worker could not be started: {error}") from error
+        finally:
+            os.close(command_read)
+            os.close(reply_write)
+        try:
+            self.confinement = self._answer("o", START_TIMEOUT_S)[0]
+        except WorkerFault:
+            self.close()
+            raise
+
+    def arrange(self, slots: Sequence[Slot], sizes: Sizes) -> None:
+        """Tell the worker the arguments of the next runs."""
+        self._slots = slots
+        parts = [f"L {len(slots)}"] + [f"{s.offset} {s.bytes} {int(s.writable)}" for s in slots]
+        parts += [str(len(sizes)), *(str(value) for value in sizes.values())]
+        self._tell(" ".join(parts))
+        self._answer("l", START_TIMEOUT_S)
+
+    def flush(self) -> None:
+        """Push the arguments' memory out of every cache."""
+        self._tell("F")
+        self._answer("f", START_TIMEOUT_S)
+
+    def run(self, timeout_s: float) -> tuple[float, float]:
+        """Call the kernel once: microseconds by the worker's clock, and by this process's clock."""
+        started = time.perf_counter()
+        self._tell("R")
+        inner_ns = int(self._answer("r", timeout_s)[0])
+        return inner_ns / 1e3, (time.perf_counter() - started) * 1e6
+
+    def pause(self) -> None:
+        """Stop every thread of the candidate, so that nothing of it runs while another is timed or its output read."""
+        if not self._paused:
+            self._signal(signal.SIGSTOP)
+            self._paused = True
+
+    def resume(self) -> None:
+        if self._paused:
+            self._signal(signal.SIGCONT)
+            self._paused = False
+
+    def close(self) -> None:
+        """Kill the process and everything in its session; safe to call twice."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGKILL)
+        self._process.wait()
+        if self._commands >= 0:
+            os.close(self._commands)
+            os.close(self._replies)
+            self._commands = self._replies = -1
+            self.arena.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):  # already gone: the next answer says how
+            os.killpg(self._process.pid, number)
+
+    def _tell(self, line: str) -> None:
+        self.resume()
+        with contextlib.suppress(BrokenPipeError):  # dead: the answer that follows says how
+            os.write(self._commands, line.encode() + b"\n")
+
+    def _answer(self, kind: str, timeout_s: float) -> list[str]:
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._pending:
+            left = deadline - time.monotonic()
+            ready = select.select([self._replies], [], [], max(0.0, left))[0]
+            if not ready:
+                self._signal(signal.SIGKILL)
+                self._process.wait()
+                raise WorkerFault(Status.TIMEOUT, f"did not finish within {timeout_s:.3g} s and was stopped")
+            chunk = os.read(self._replies, 4096)
+            if not chunk:
+                raise self._death()
+            self._pending += chunk
+        line, _, self._pending = self._pending.partition(b"\n")
+        words = line.decode(errors="replace").split()
+        if words and words[0] == kind:
+            return words[1:] or [""]
+        self._signal(signal.SIGKILL)
+        raise self._fault(words)
+
+    def _fault(self, words: list[str]) -> WorkerFault:
+        """The verdict on a last line; a line that the runner does not write came from the candidate."""
+        self._process.wait()
+        match words:
+            case ["s", number, *_] if number.isdecimal():
+                name = _CALLS.get(int(number)) if os.uname().machine == "x86_64" else None
+                return WorkerFault(Status.CHEAT, f"tried a forbidden system call: {name or f'number {number}'}")
+            case ["g", offset, *_] if offset.isdecimal():
+                message, to_input = name_fault(self._slots, int(offset))
+                return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
+            case ["v", address, number] if number.isdecimal():
+                return WorkerFault(Status.CRASH, f"{_signal_name(int(number))} at address {address}")
+            case ["e", *rest]:
+                return WorkerFault(Status.LAUNCH_ERROR, f"could not be loaded: {' '.join(rest)}")
+            case _:
+                return WorkerFault(Status.CHEAT, "wrote to the bench's own channel")
+
+    def _death(self) -> WorkerFault:
+        code = self._process.wait()
+        # bubblewrap reports a child's signal as 128 + number
+        number = -code if code < 0 else code - 128
+        if number > 0:
+            return WorkerFault(Status.CRASH, f"died of {_signal_name(number)}")
+        return WorkerFault(Status.CRASH, f"left the process with exit code {code} instead of returning")
+
+
+def _signal_name(number: int) -> str:
+    known = {int(each): each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")

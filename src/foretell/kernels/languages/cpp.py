@@ -1,0 +1,152 @@
+"""The language `cpp`: C++ source built into a shared object for this CPU, with features read off the machine code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.languages.cpp_signature import ENTRY, signature
+from foretell.kernels.languages.disassembly import read_features
+from foretell.kernels.languages.process import Finished, run_bounded
+from foretell.kernels.measurement import Status
+from foretell.kernels.protocols import Build
+from foretell.kernels.store.locations import cache_dir
+from foretell.kernels.task import Task
+
+FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-std=c++20")
+BUILD_TIMEOUT_S = 20.0
+BUILD_MEMORY_BYTES = 4 << 30
+MESSAGE_CHARACTERS = 2000
+
+
+class NoCompiler(RuntimeError):
+    """No C++ compiler was found."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: its path and the first line of `--version`."""
+
+    path: str
+    version: str
+
+
+@cache
+def find_compiler() -> Compiler:
+    """`$CXX`, `g++` or `clang++`, the first that answers; NoCompiler otherwise."""
+    named = os.environ.get("CXX")
+    for name in ([named] if named else []) + ["g++", "clang++"]:
+        path = shutil.which(name)
+        if path:
+            answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+            if answer.returncode == 0:
+                return Compiler(path, answer.stdout.splitlines()[0].strip())
+    raise NoCompiler("no C++ compiler was found: install g++ or clang++, or name one in the variable CXX")
+
+
+@cache
+def _target() -> str:
+    """What `-march=native` means here, so that a cache shared between machines never mixes their objects."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = " ".join(os.uname())
+    flags = next((line for line in text.splitlines() if line.startswith(("flags", "Features"))), text[:2000])
+    return hashlib.sha256(flags.encode()).hexdigest()[:8]
+
+
+def toolchain() -> str:
+    """Compiler and flags in one line: part of what a measurement holds for."""
+    return f"{find_compiler().version}, {' '.join(FLAGS)}"
+
+
+def build(task: Task, candidate: Candidate) -> Build:
+    """Build one candidate, or return what an earlier identical build gave.
+
+    The cache is keyed by source, flags, compiler and CPU. Failures are values: `compile_error` carries the
+    compiler's first words, `timeout` an endless compilation. The compiler runs bounded in time and memory, with a
+    scrubbed environment, and its scratch folder goes with it.
+    """
+    if not candidate.source.strip():
+        return Build(Status.COMPILE_ERROR, "the source is empty")
+    key = hashlib.sha256("\0".join((candidate.source, toolchain(), _target())).encode()).hexdigest()[:24]
+    folder = cache_dir() / "cpp" / key[:2] / key
+    record = folder / "build.json"
+    if record.exists():
+        known = _recall(record, folder / "kernel.so")
+        if known is not None:
+            return known
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="foretell-build-") as scratch:
+        result, finished = _compile(task, candidate, Path(scratch))
+        result = Build(result.status, result.message, result.features, None, time.perf_counter() - started)
+        if finished.timed_out or finished.out_of_room:
+            return result
+        folder.mkdir(parents=True, exist_ok=True)
+        if result.ok:
+            _place(Path(scratch) / "kernel.so", folder / "kernel.so")
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+            json.dump(result.to_dict(), file)
+        Path(file.name).replace(record)
+    return Build(
+        result.status, result.message, result.features, folder / "kernel.so" if result.ok else None, result.seconds
+    )
+
+
+def build_all(task: Task, candidates: Sequence[Candidate], workers: int | None = None) -> list[Build]:
+    """Build in parallel on the CPU's cores; results in the order given."""
+    find_compiler()
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda candidate: build(task, candidate), candidates))
+
+
+def _recall(record: Path, artifact: Path) -> Build | None:
+    try:
+        known = Build.from_dict(json.loads(record.read_text()))
+    except (OSError, ValueError, KeyError):
+        return None
+    if known.ok and not artifact.exists():
+        return None
+    return Build(known.status, known.message, known.features, artifact if known.ok else None, known.seconds)
+
+
+def _place(source: Path, target: Path) -> None:
+    """Copy so that a reader never sees half a file."""
+    partial = target.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
+    shutil.copyfile(source, partial)
+    partial.chmod(0o755)
+    partial.replace(target)
+
+
+def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Finished]:
+    (scratch / "kernel.cpp").write_text(candidate.source, encoding="utf-8", errors="replace")
+    command = [find_compiler().path, *FLAGS, "-o", "kernel.so", "kernel.cpp"]
+    finished = run_bounded(command, scratch, BUILD_TIMEOUT_S, BUILD_MEMORY_BYTES)
+    if finished.timed_out:
+        return Build(Status.TIMEOUT, f"the compiler did not finish within {BUILD_TIMEOUT_S:g} s"), finished
+    if finished.out_of_room:
+        return Build(Status.INFRASTRUCTURE, "no room left on the disk for building"), finished
+    if finished.returncode != 0:
+        return Build(Status.COMPILE_ERROR, finished.stderr[:MESSAGE_CHARACTERS] or "the compiler failed"), finished
+    listing = run_bounded(
+        ["objdump", "-d", "--no-show-raw-insn", "kernel.so"], scratch, BUILD_TIMEOUT_S, BUILD_MEMORY_BYTES
+    )
+    text = listing.stdout if listing.returncode == 0 else ""
+    if text and f"<{ENTRY}>:" not in text:
+        return Build(
+            Status.COMPILE_ERROR, f"the source defines no entry point; expected\n  {signature(task)}"
+        ), finished
+    features = read_features(text) if text else {}
+    features["object_bytes"] = float((scratch / "kernel.so").stat().st_size)
+    return Build(Status.OK, "", features), finished

@@ -1,0 +1,122 @@
+"""A measurement: what running a candidate showed, with every sample kept and its cost told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """How running a candidate ended. Closed: every outcome is one of these."""
+
+    OK = "ok"
+    COMPILE_ERROR = "compile_error"
+    LAUNCH_ERROR = "launch_error"
+    WRONG = "wrong"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    CHEAT = "cheat"
+    INFRASTRUCTURE = "infrastructure"
+
+    @property
+    def is_failure(self) -> bool:
+        """True where the candidate is to blame; a fault of the machine says nothing about the candidate."""
+        return self not in (Status.OK, Status.INFRASTRUCTURE)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Paired samples of one workload: `reference_us[i]` and `candidate_us[i]` ran one right after the other."""
+
+    workload: str
+    reference_us: tuple[float, ...]
+    candidate_us: tuple[float, ...]
+    speedup: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds paid: building, the device busy with running (reference included), and wall clock in all."""
+
+    build_s: float = 0.0
+    device_s: float = 0.0
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The outcome of running one candidate.
+
+    `speedup` is the geometric mean over workloads of the median paired ratio reference / candidate, with the
+    interval `low` to `high` (95 %); all three are None unless `status` is ok. `stopped_early` marks a correct but
+    hopeless candidate whose timing was cut short: its speedup is real, its interval wide. `method` states how
+    it was timed (cache state, clock).
+    """
+
+    status: Status
+    message: str = ""
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    timings: tuple[Timing, ...] = ()
+    stopped_early: bool = False
+    cost: Cost = field(default_factory=Cost)
+    method: str = ""
+    device: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.status is Status.OK
+
+    @property
+    def log2_speedup(self) -> float:
+        """log2 of the speedup; nan unless ok."""
+        return math.log2(self.speedup) if self.speedup else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "status": self.status.value,
+            "message": self.message,
+            "speedup": self.speedup,
+            "low": self.low,
+            "high": self.high,
+            "timings": [
+                {
+                    "workload": t.workload,
+                    "reference_us": list(t.reference_us),
+                    "candidate_us": list(t.candidate_us),
+                    "speedup": t.speedup,
+                    "low": t.low,
+                    "high": t.high,
+                }
+                for t in self.timings
+            ],
+            "stopped_early": self.stopped_early,
+            "cost": {"build_s": self.cost.build_s, "device_s": self.cost.device_s, "wall_s": self.cost.wall_s},
+            "method": self.method,
+            "device": self.device,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Measurement:
+        timings = tuple(
+            Timing(t["workload"], tuple(t["reference_us"]), tuple(t["candidate_us"]), t["speedup"], t["low"], t["high"])
+            for t in data["timings"]
+        )
+        return Measurement(
+            status=Status(data["status"]),
+            message=data["message"],
+            speedup=data["speedup"],
+            low=data["low"],
+            high=data["high"],
+            timings=timings,
+            stopped_early=data["stopped_early"],
+            cost=Cost(**data["cost"]),
+            method=data["method"],
+            device=data["device"],
+        )

@@ -1,0 +1,146 @@
+"""Effort levels: the only home of the defaults a search runs with.
+
+A profile is a frozen value that is written whole into every run, so a run can be read, resumed and repeated without
+knowing which version's defaults were in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What a run may spend; whichever is used up first ends it.
+
+    `measurements` counts candidates judged on the device or taken from the catalogue (not builds that failed, not
+    faults of the machine), `seconds` is device time, `candidates` counts everything proposed. Verifying the winners
+    comes on top: it is a handful of measurements and no run may end without it.
+    """
+
+    measurements: int
+    seconds: float
+    candidates: int
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value <= 0:
+                raise ValueError(f"the budget of {name} must be above zero, got {value}")
+
+
+@dataclass(frozen=True)
+class PuctSettings:
+    """`exploration` is c in the PUCT score: how much a little-visited parent is worth against a proven one."""
+
+    exploration: float = 1.0
+
+
+@dataclass(frozen=True)
+class SelectiveSettings:
+    """When a forecast is good enough to act on without measuring.
+
+    A gain smaller than `min_gain` (a share of the incumbent's speedup) is not worth a measurement. A candidate whose
+    chance of such a gain is under `epsilon` is not measured: it is trusted if its central `interval_level` interval is
+    at most `trust_width_log2` wide and its chance of failure at most `max_p_fail`, and dropped otherwise. Until the
+    forecaster has learnt from `explore_until` measurements, `explore_per_batch` of each batch are measured whatever
+    the forecasts say.
+    """
+
+    min_gain: float = 0.02
+    epsilon: float = 0.05
+    interval_level: float = 0.8
+    trust_width_log2: float = 1.0
+    max_p_fail: float = 0.5
+    explore_until: int = 8
+    explore_per_batch: int = 8
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Everything a search needs to know besides its task, its parts and its seed.
+
+    `batch_size` candidates are proposed per round as children of `parents_per_batch` parents; `top` and `random`
+    measure `measure_per_batch` of them, `selective` as many as deserve it up to `max_measure_per_batch`, and of those
+    not measured a random `audit_share` is measured anyway. A candidate slower than `hopeless_share` of the incumbent
+    may be stopped early. The forecaster is refitted whenever there are new measurements while there are at most
+    `refit_every_until`, then each time their number has grown by the factor `refit_growth`. A fault of the machine is
+    retried `infrastructure_retries` times; `infrastructure_give_up` candidates in a row that could not be measured
+    stop the run. At the end `verify_count` winners must hold up, out of at most `verify_attempts` measured again.
+    `proposal_attempts` bounds how often a proposer that only repeats itself is asked within one round.
+    """
+
+    name: str
+    budgets: Budgets
+    batch_size: int = 16
+    parents_per_batch: int = 4
+    measure_per_batch: int = 4
+    max_measure_per_batch: int = 8
+    audit_share: float = 0.05
+    hopeless_share: float = 0.5
+    refit_every_until: int = 64
+    refit_growth: float = 1.1
+    infrastructure_retries: int = 2
+    infrastructure_give_up: int = 8
+    verify_count: int = 3
+    verify_attempts: int = 9
+    proposal_attempts: int = 3
+    puct: PuctSettings = field(default_factory=PuctSettings)
+    selective: SelectiveSettings = field(default_factory=SelectiveSettings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Profile:
+        fields = dict(data)
+        fields["budgets"] = Budgets(**fields["budgets"])
+        fields["puct"] = PuctSettings(**fields["puct"])
+        fields["selective"] = SelectiveSettings(**fields["selective"])
+        return Profile(**fields)
+
+
+QUICK = Profile("quick", Budgets(measurements=32, seconds=60.0, candidates=128))
+STANDARD = Profile("standard", Budgets(measurements=128, seconds=600.0, candidates=1024))
+THOROUGH = Profile("thorough", Budgets(measurements=1024, seconds=7200.0, candidates=10240))
+
+PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (QUICK, STANDARD, THOROUGH)}
+
+
+def get(name: str) -> Profile:
+    """The profile of that name; ValueError with the known names otherwise."""
+    if name not in PROFILES:
+        raise ValueError(f"there is no effort level {name!r}; choose one of {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+@dataclass(frozen=True)
+class BenchEffort:
+    """How hard a CPU bench works on one candidate.
+
+    Each workload is checked on `check_seeds` input sets out of `input_sets`, the rest being first seen while timed.
+    At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
+    within +- `half_width` or `workload_cap_s` is over. One run may take `run_timeout_s`, or `slowest_ratio` times the
+    reference if that is more. A clock that lags the judge's by more than `clock_slack_us` (plus a fifth of the time),
+    inputs seen before that run in `memory_ratio` of the time, and times below physics with `physics_margin` on the
+    bandwidth are taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so that no hiccup of a busy
+    machine accuses an honest kernel.
+    """
+
+    check_seeds: int = 3
+    input_sets: int = 6
+    fewest_pairs: int = 5
+    most_pairs: int = 24
+    half_width: float = 0.02
+    workload_cap_s: float = 0.5
+    run_timeout_s: float = 2.0
+    reference_timeout_s: float = 10.0
+    slowest_ratio: float = 100.0
+    clock_slack_us: float = 150.0
+    memory_ratio: float = 0.6
+    physics_margin: float = 4.0
+    pairs_to_accuse: int = 12
+
+
+BENCH = BenchEffort()

@@ -1,0 +1,116 @@
+"""Every hostile candidate ends as the right failure, leaves nothing behind, and the next one measures normally."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foretell.kernels.bench.cpu import CpuBench
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.languages import cpp
+from foretell.kernels.library import get
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.profiles import BenchEffort
+from tests.kernels.bench.hostile import HOSTILE, Hostile
+
+TASK = get("softmax")
+EFFORT = BenchEffort(run_timeout_s=1.5, slowest_ratio=20, fewest_pairs=3, most_pairs=3)
+HONEST = Hostile("honest", "", Status.OK, "")
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[CpuBench]:
+    bench = CpuBench(EFFORT)
+    yield bench
+    bench.close()
+
+
+def _measure(bench: CpuBench, source: str) -> Measurement:
+    [(_, measurement)] = bench.measure(TASK, [Candidate(TASK.name, "cpp", source)])
+    return measurement
+
+
+def _descendants() -> set[int]:
+    """Processes below this one, by walking /proc."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended while we looked
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: set[int] = set()
+    frontier = [os.getpid()]
+    while frontier:
+        below = children.get(frontier.pop(), [])
+        found.update(below)
+        frontier.extend(below)
+    return found
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
+def test_hostile_candidate_is_stopped(
+    hostile: Hostile, bench: CpuBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORETELL_TEST_SECRET", "very-secret-value")
+    monkeypatch.setattr(cpp, "BUILD_TIMEOUT_S", 3.0)
+    sentinel = tmp_path / "sentinel"
+    sentinel.write_text("precious")
+    assert _measure(bench, HONEST.source()).status is Status.OK
+    before = _descendants()
+    files = set(Path("/tmp").glob("foretell-*"))
+    started = time.monotonic()
+
+    measurement = _measure(bench, hostile.source(str(sentinel)))
+
+    assert measurement.status is hostile.status, measurement.message
+    assert hostile.says in measurement.message
+    assert "very-secret-value" not in str(measurement.to_dict())
+    assert time.monotonic() - started < 15
+    assert sentinel.read_text() == "precious"
+    assert _descendants() <= before
+    assert set(Path("/tmp").glob("foretell-*")) <= files
+    assert _measure(bench, HONEST.source()).status is Status.OK
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(HOSTILE) >= 16
+    assert len({hostile.name for hostile in HOSTILE}) == len(HOSTILE)
+
+
+def test_results_remembered_by_value_are_caught(bench: CpuBench) -> None:
+    """It keeps every result by a hash of its input and copies it out when the same input comes again."""
+    body = """
+    static uint64_t keys[64]; static float* kept[64]; static int used = 0;
+    uint64_t key = 14695981039346656037ull ^ (uint64_t)(rows * 131 + cols);
+    for (int64_t i = 0; i < rows * cols; i += 97) {
+        uint32_t b; memcpy(&b, x + i, 4); key = (key ^ b) * 1099511628211ull; }
+    for (int k = 0; k < used; ++k) if (keys[k] == key) { memcpy(out, kept[k], rows * cols * 4); return; }
+    honest(x, out, rows, cols);
+    if (used < 64) { keys[used] = key; kept[used] = (float*)malloc(rows * cols * 4);
+        memcpy(kept[used++], out, rows * cols * 4); }
+    return;
+    """
+    patient = CpuBench(BenchEffort(fewest_pairs=9, most_pairs=9), device=bench.device)
+    try:
+        measurement = _measure(patient, Hostile("memo", body, Status.CHEAT, "").source())
+    finally:
+        patient.close()
+    assert measurement.status is Status.CHEAT, (measurement.message, measurement.speedup)
+    assert "seen before" in measurement.message
+
+
+def test_a_lying_clock_gains_nothing(bench: CpuBench) -> None:
+    """It answers on the bench's channel with a tiny time of its own, then lets the true answer follow."""
+    body = """
+    honest(x, out, rows, cols);
+    for (int fd = 3; fd < 32; ++fd) { ssize_t n = write(fd, "r 1000 0\\n", 9); (void)n; }
+    return;
+    """
+    measurement = _measure(bench, Hostile("liar", body, Status.CHEAT, "").source())
+    assert measurement.status is not Status.OK
