@@ -17,7 +17,7 @@ $(VENV)/.dev: pyproject.toml
 
 ## A whole selective search on this machine's CPU: no GPU, no key.
 demo: $(VENV)/.runtime
-	$(BIN)/foretell search softmax --profile quick --run runs/demo --fresh
+	$(BIN)/foretell search softmax --profile quick
 
 ## Everything that must hold: lint, types, tests.
 test: lint

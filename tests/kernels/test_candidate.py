@@ -50,3 +50,9 @@ def test_any_text_has_an_identity_and_survives_the_journal(text: str) -> None:
 def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalise(text, "cpp")
     assert normalise(once, "cpp") == once or "/" in once
+
+
+def test_unclosed_comments_take_linear_time() -> None:
+    """A quadratic reader would need minutes for this."""
+    for piece in ("/* ", '"a', "'"):
+        assert len(Candidate("softmax", "cpp", piece * 200_000).id) == 16

@@ -15,8 +15,9 @@ PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
 LANGUAGES = frozenset({"cpp"}) | PYTHON_LANGUAGES
 
 _C_TOKENS = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
-    re.DOTALL,
+    # What is left open ends at the end of the text or line, so that no input makes the search start over and over.
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)""",
+    re.DOTALL | re.MULTILINE,
 )
 
 

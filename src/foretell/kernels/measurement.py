@@ -55,7 +55,7 @@ class Measurement:
     `speedup` is the geometric mean over workloads of the median paired ratio reference / candidate, with the
     interval `low` to `high` (95 %); all three are None unless `status` is ok. `stopped_early` marks a correct but
     hopeless candidate whose timing was cut short: its speedup is real, its interval wide. `method` states how
-    it was timed (cache state, clock).
+    it was timed (cache state, clock), `conditions` what state the device was in (clocks, temperature, throttling).
     """
 
     status: Status
@@ -68,6 +68,7 @@ class Measurement:
     cost: Cost = field(default_factory=Cost)
     method: str = ""
     device: str = ""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -100,6 +101,7 @@ class Measurement:
             "cost": {"build_s": self.cost.build_s, "device_s": self.cost.device_s, "wall_s": self.cost.wall_s},
             "method": self.method,
             "device": self.device,
+            "conditions": dict(self.conditions),
         }
 
     @staticmethod
@@ -119,4 +121,5 @@ class Measurement:
             cost=Cost(**data["cost"]),
             method=data["method"],
             device=data["device"],
+            conditions=dict(data.get("conditions", {})),
         )

@@ -119,7 +119,8 @@ def get(name: str) -> Profile:
 class BenchEffort:
     """How hard a CPU bench works on one candidate.
 
-    Each workload is checked on `check_seeds` input sets out of `input_sets`, the rest being first seen while timed.
+    Each workload is checked on `check_seeds` input sets out of `input_sets`, the rest being first seen while timed, one
+    in every `fresh_every` pairs.
     At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
     within +- `half_width` or `workload_cap_s` is over. One run may take `run_timeout_s`, or `slowest_ratio` times the
     reference if that is more. A clock that lags the judge's by more than `clock_slack_us` (plus a fifth of the time),
@@ -130,6 +131,7 @@ class BenchEffort:
 
     check_seeds: int = 3
     input_sets: int = 6
+    fresh_every: int = 4
     fewest_pairs: int = 5
     most_pairs: int = 24
     half_width: float = 0.02
@@ -144,3 +146,34 @@ class BenchEffort:
 
 
 BENCH = BenchEffort()
+
+
+@dataclass(frozen=True)
+class GpuEffort:
+    """How hard a GPU bench works on one candidate.
+
+    Each timed case has `check_sets` input sets that are only checked and `timed_sets` others that are timed. Pairs come
+    in chunks of `chunk_pairs`, at least `fewest_pairs`, until the speedup's 95 % interval is within +- `half_width`, at
+    most `most_pairs`, for at most `workload_cap_s`. One command to the worker may take `run_timeout_s`
+    (`compile_timeout_s` where torch may compile, `open_timeout_s` to take in a problem). On new data a candidate may
+    take 1 / `memory_ratio` times as long plus `memory_slack_us`, the worker's clock may leave `clock_slack_s` of the
+    judge's unexplained, and times below physics with `physics_margin` on the bandwidth are taken for cheating.
+    """
+
+    check_sets: int = 3
+    timed_sets: int = 3
+    chunk_pairs: int = 9
+    fewest_pairs: int = 9
+    most_pairs: int = 45
+    half_width: float = 0.01
+    workload_cap_s: float = 1.0
+    run_timeout_s: float = 10.0
+    compile_timeout_s: float = 120.0
+    open_timeout_s: float = 60.0
+    memory_ratio: float = 0.6
+    memory_slack_us: float = 15.0
+    clock_slack_s: float = 0.05
+    physics_margin: float = 1.5
+
+
+GPU_BENCH = GpuEffort()

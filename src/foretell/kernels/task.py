@@ -88,7 +88,8 @@ class Task:
 
     `references` maps a language to the straightforward program that speedups are measured against.
     `oracle` computes the outputs with numpy in double precision, independently of every reference: it judges
-    correctness. `flops` and `least_bytes` cost one run at given sizes (each input read once, each output
+    correctness. A GPU task may have none: there the torch reference is run in double precision, in the judge's process.
+    `flops` and `least_bytes` cost one run at given sizes (each input read once, each output
     written once), so a roofline floor is known for every workload.
     """
 
@@ -102,7 +103,7 @@ class Task:
     extra: tuple[Workload, ...]
     tolerance: Tolerance
     flops: Callable[[Sizes], float]
-    oracle: Oracle
+    oracle: Oracle | None
     references: Mapping[str, str]
     least_bytes_override: Callable[[Sizes], float] | None = field(default=None)
 

@@ -86,7 +86,7 @@ class FakeBench:
             self.asked.append(candidate.id)
             if self._log is not None:
                 with self._log.open("a") as file:
-                    file.write(f"{candidate.id}\n")
+                    file.write(f"{candidate.id} {hopeless_below}\n")
             if self._delay_s:
                 time.sleep(self._delay_s)
             yield candidate, self._measure(task, candidate, hopeless_below)
@@ -169,7 +169,7 @@ class FakeForecaster:
 
 
 class FakeProposer:
-    """Children differ from their parent in one or two knobs; cheap, and with 4 to the power of 12 settings endless."""
+    """Children differ from their parent in one or two knobs, in more where those are used up; never runs dry."""
 
     name = "fake"
 
@@ -181,10 +181,12 @@ class FakeProposer:
     ) -> list[Candidate]:
         found: dict[str, Candidate] = {}
         names = list(self._template.knobs)
+        tries = 0
         while len(found) < count:
+            tries += 1
             parent = parents[len(found) % len(parents)]
             knobs = dict(parent.origin.detail.get("knobs", {name: int(rng.integers(4)) for name in names}))
-            for index in rng.integers(len(names), size=2):
+            for index in rng.integers(len(names), size=2 + tries // (4 * count)):
                 knobs[names[int(index)]] = int(rng.integers(4))
             child = self._template.candidate(knobs, (parent.id,))
             if child.id not in known:
@@ -193,14 +195,14 @@ class FakeProposer:
 
 
 def fake_template(task: str, knobs: int, values: int) -> Template:
-    """A template with `values` to the power of `knobs` settings, rendering about 2 kB of C++-like text."""
+    """A template with `values` to the power of `knobs` settings; its text is about as long as that of a real one."""
     names = [f"k{i}" for i in range(knobs)]
     return Template(task, "cpp", {name: tuple(range(values)) for name in names}, _render)
 
 
 def _render(knobs: Knobs) -> str:
     lines = [f"static const int {name} = {value};" for name, value in knobs.items()]
-    body = [f"    for (int64_t i = {n}; i < rows; ++i) out[i * cols] += x[i * cols + {n}];" for n in range(24)]
+    body = [f"    for (int64_t i = {n}; i < rows; ++i) out[i * cols] += x[i * cols + {n}];" for n in range(10)]
     head = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols) {'
     return "\n".join(("#include <cstdint>", *lines, head, *body, "}", ""))
 

@@ -20,6 +20,8 @@ class InputSet:
 
 
 def draw(task: Task, workload: Workload, seed: int) -> InputSet:
+    if task.oracle is None:
+        raise ValueError(f"task {task.name} has no numpy oracle: it is measured on a GPU only")
     rng = np.random.default_rng(seed)
     arrays = {tensor.name: fill_array(tensor, workload.sizes, rng) for tensor in task.inputs}
     return InputSet(tuple(arrays.values()), tuple(task.oracle(arrays, workload.sizes)))

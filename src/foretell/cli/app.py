@@ -1,0 +1,44 @@
+"""The `foretell` command: its verbs, and what it says of itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from foretell.cli import doctor, forecast, measure, report, search, tasks
+
+_EPILOG = "Start with: foretell doctor, then foretell search softmax --profile quick"
+
+app = typer.Typer(
+    name="foretell",
+    help="Look before you run: forecast how a candidate kernel will perform, and measure only where it pays.",
+    epilog=_EPILOG,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from foretell import __version__
+
+        typer.echo(f"foretell {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for _verb in (search, measure, forecast, tasks, report, doctor):
+    _name = _verb.__name__.rpartition(".")[2]
+    app.command(_name)(getattr(_verb, _name))

@@ -1,0 +1,51 @@
+"""`foretell doctor`: what was found on this machine, and what is and is not covered here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from foretell.cli.errors import FAILED, plainly
+from foretell.cli.output import AsJson, document, people
+
+if TYPE_CHECKING:
+    from foretell.kernels.bench.doctor import Check
+
+_SIGNS = {True: ("ok", "green"), None: ("note", "yellow"), False: ("bad", "red")}
+
+
+@plainly
+def doctor(as_json: AsJson = False) -> None:
+    """Say whether this machine is ready, and what its bench does and does not cover."""
+    from foretell.kernels.bench.doctor import checks
+
+    with people(as_json=True).status("looking at this machine"):
+        found = checks()
+    if as_json:
+        document({"ok": _ready(found), "checks": [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in found]})
+    else:
+        _show(found)
+    if not _ready(found):
+        raise typer.Exit(FAILED)
+
+
+def _ready(found: list[Check]) -> bool:
+    return all(check.ok is not False for check in found)
+
+
+def _show(found: list[Check]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = people()
+    table = Table.grid(padding=(0, 2))
+    for check in found:
+        word, colour = _SIGNS[check.ok]
+        table.add_row(f"[{colour}]{word}[/]", check.name, f"[dim]{escape(check.detail)}[/]")
+    console.print(table)
+    bad = [check.name for check in found if check.ok is False]
+    if bad:
+        console.print(f"\n[red]Not ready:[/] mend {escape(', '.join(bad))}, then run [bold]foretell doctor[/] again.")
+    else:
+        console.print("\n[green]Ready.[/] Next: [bold]foretell search softmax --profile quick[/]")

@@ -1,0 +1,144 @@
+"""What can go wrong on the command line, in one place: what was wrong, what was expected, what to do.
+
+Exit codes: 0 all is well, 1 the thing ran but did not succeed, 2 bad input or surroundings, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ParamSpec
+
+import typer
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One sentence each: what was wrong, what was expected instead, what to do about it."""
+
+    what: str
+    expected: str = ""
+    do: str = ""
+    code: int = BAD_INPUT
+
+    def __str__(self) -> str:
+        lines = [f"error: {self.what}"]
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.do:
+            lines.append(f"  do:       {self.do}")
+        return "\n".join(lines)
+
+
+class BadInput(Exception):
+    """What the user gave cannot be worked with."""
+
+    def __init__(self, what: str, expected: str = "", do: str = "") -> None:
+        super().__init__(what)
+        self.problem = Problem(what, expected, do)
+
+
+def explain(error: BaseException) -> Problem | None:
+    """The problem behind a known exception; None for one that is a fault of ours and deserves its traceback."""
+    if isinstance(error, BadInput):
+        return error.problem
+    from foretell.kernels.bench.cpu import Unsuitable
+    from foretell.kernels.languages.cpp import NoCompiler
+    from foretell.kernels.library import UnknownTask
+    from foretell.kernels.search import BenchBroken
+    from foretell.kernels.store import StoreError
+
+    match error:
+        case UnknownTask():
+            return Problem(str(error), "the name of a task", "foretell tasks")
+        case Unsuitable():
+            return Problem(str(error), "a source in a language that this device runs", "foretell doctor")
+        case NoCompiler():
+            return Problem(str(error), "a C++ compiler on the PATH", "install one, then foretell doctor")
+        case StoreError():
+            return _stored(error)
+        case BenchBroken():
+            return Problem(str(error), "a bench that judges what it is given", "foretell doctor", FAILED)
+        case OSError() if error.errno in _NO_ROOM:
+            return Problem(
+                f"no room left on the disk{_where(error)}",
+                "some free space for built objects, the journal and the report",
+                "free some space and run the same command again; everything written before is kept",
+            )
+        case PermissionError():
+            return Problem(
+                f"permission denied{_where(error)}",
+                "a place this user may read and write",
+                "choose another path, or change its permissions",
+            )
+        case OSError():
+            return Problem(f"{error.strerror or error}{_where(error)}")
+        case _:
+            return None
+
+
+def _where(error: OSError) -> str:
+    return f": {error.filename}" if error.filename else ""
+
+
+def _stored(error: Exception) -> Problem:
+    """A store's message ends in what to do, after its last colon or first full stop: a line of its own for that."""
+    from foretell.kernels import store
+
+    expected = {
+        store.RunBusy: "a run that no other process is working on",
+        store.JournalDamaged: "a journal as Foretell wrote it",
+        store.StorageFull: "room for the next line",
+        store.StorageFailed: "a disk that takes what is written",
+        store.NoRun: "the directory of a run",
+        store.RunExists: "a directory without a run",
+        store.OtherRun: "the run's own task, device and settings",
+    }.get(type(error), "")
+    text = str(error)
+    if isinstance(error, store.JournalDamaged):
+        what, do = re.split(r"\. (?=The \d|Nothing )", text, maxsplit=1)
+        return Problem(what, expected, do)
+    what, colon, do = text.rpartition(": ")
+    return Problem(what, expected, do) if colon else Problem(text, expected)
+
+
+def plainly(verb: Callable[P, None]) -> Callable[P, None]:
+    """Run a verb so that known errors end in a message and an exit code rather than in a traceback.
+
+    With `--json` the problem is also the one document on standard output.
+    """
+
+    @functools.wraps(verb)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            verb(*args, **kwargs)
+        except KeyboardInterrupt:
+            _tell(Problem("interrupted"), as_json=bool(kwargs.get("as_json")))
+            raise typer.Exit(INTERRUPTED) from None
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            problem = explain(error)
+            if problem is None:
+                raise
+            _tell(problem, as_json=bool(kwargs.get("as_json")))
+            raise typer.Exit(problem.code) from None
+
+    return run
+
+
+def _tell(problem: Problem, as_json: bool) -> None:
+    if as_json:
+        document: dict[str, Any] = {"error": asdict(problem)}
+        print(json.dumps(document))
+    print(problem, file=sys.stderr)

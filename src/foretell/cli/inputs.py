@@ -1,0 +1,74 @@
+"""Candidate files from a person: read, checked, and turned into candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foretell.cli.errors import BadInput
+
+if TYPE_CHECKING:
+    from foretell.kernels.candidate import Candidate
+    from foretell.kernels.device import Device
+    from foretell.kernels.task import Task
+
+MOST_BYTES = 1 << 20
+_LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".cu": "cuda", ".py": "triton or torch"}
+
+
+def read_candidates(task: Task, device: Device, paths: Sequence[Path]) -> list[Candidate]:
+    """One candidate a file, in order; BadInput names the first file that cannot be one."""
+    return [read_candidate(task, device, path) for path in paths]
+
+
+def read_candidate(task: Task, device: Device, path: Path) -> Candidate:
+    """The candidate in a file; its language follows from the file's ending and must run on the device."""
+    from foretell.kernels.candidate import Candidate, Origin
+
+    language = _language(task, device, path)
+    return Candidate(task.name, language, _text(task, path), Origin("person", {"file": path.name}))
+
+
+def _language(task: Task, device: Device, path: Path) -> str:
+    endings = [ending for ending, language in _LANGUAGES.items() if language in device.languages]
+    expected = f"a file ending in {' '.join(endings)} for {device.name}"
+    if path.is_dir():
+        raise BadInput(f"{path} is a directory", expected, "name the file in it")
+    if not path.exists():
+        near = [other.name for other in sorted(path.parent.glob("*")) if other.suffix in endings][:3]
+        hint = f"did you mean {' or '.join(near)}?" if near else "check the path"
+        raise BadInput(f"there is no file {path}", expected, hint)
+    language = _LANGUAGES.get(path.suffix.lower())
+    if language is None:
+        what = f"cannot tell the language of {path} from its ending"
+        raise BadInput(what, expected, "rename it if it is C++")
+    if language not in device.languages:
+        raise BadInput(
+            f"{path} is {language}, which needs a GPU; this device runs {', '.join(device.languages)}",
+            expected,
+            f"start from C++: foretell tasks {task.name} --reference",
+        )
+    return language
+
+
+def _text(task: Task, path: Path) -> str:
+    size_bytes = path.stat().st_size
+    if size_bytes > MOST_BYTES:
+        raise BadInput(
+            f"{path} has {size_bytes} bytes", f"source text of at most {MOST_BYTES} bytes", "choose another file"
+        )
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not text (byte {error.start} is not UTF-8)", "source text in UTF-8") from None
+    if "\0" in text:
+        raise BadInput(f"{path} is binary (byte {text.index(chr(0))} is zero)", "source text in UTF-8")
+    if not text.strip():
+        raise BadInput(
+            f"{path} is empty",
+            "source text that defines the task's entry point",
+            f"foretell tasks {task.name} --reference",
+        )
+    return text

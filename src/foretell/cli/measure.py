@@ -1,0 +1,126 @@
+"""`foretell measure`: check and time kernels of your own against a task's reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foretell.cli.errors import FAILED, plainly
+from foretell.cli.output import AsJson, document, people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.candidate import Candidate
+    from foretell.kernels.device import Device
+    from foretell.kernels.measurement import Measurement
+    from foretell.kernels.protocols import Bench
+    from foretell.kernels.task import Task
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="Sources that define the task's entry point.", show_default=False),
+]
+TaskName = Annotated[
+    str, typer.Argument(metavar="TASK", help="A task; `foretell tasks` lists them.", show_default=False)
+]
+MESSAGE_LINES = 8
+
+
+@plainly
+def measure(task: TaskName, files: Files, as_json: AsJson = False) -> None:
+    """Check and time your kernels against the task's reference."""
+    from foretell.cli.inputs import read_candidates
+    from foretell.kernels import library
+    from foretell.kernels.bench.cpu import CpuBench
+
+    wanted = library.get(task)
+    bench = CpuBench()
+    try:
+        candidates = read_candidates(wanted, bench.device, files)
+        found = []
+        with progress_console().status("building") as status:
+            for number, (candidate, path) in enumerate(zip(candidates, files, strict=True), start=1):
+                status.update(f"measuring {path.name} ({number} of {len(files)})")
+                for _, outcome in bench.measure(wanted, [candidate]):
+                    found.append((path, candidate, outcome))
+                    _keep(wanted, bench, candidate, outcome)
+    finally:
+        bench.close()
+    if as_json:
+        document(_document(wanted, bench.device, found))
+    else:
+        _show(wanted, bench.device, found)
+    if not all(outcome.ok for _, _, outcome in found):
+        raise typer.Exit(FAILED)
+
+
+def _keep(task: Task, bench: Bench, candidate: Candidate, outcome: Measurement) -> None:
+    """Put it into the catalogue, so that the forecaster can learn from it."""
+    from foretell.cli.parts import catalogue
+
+    [build] = bench.build(task, [candidate])
+    if build.ok:
+        catalogue().put(task, candidate, build, bench.device, outcome)
+
+
+def _document(task: Task, device: Device, found: list[tuple[Path, Candidate, Measurement]]) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "device": device.to_dict(),
+        "results": [{"file": str(path), "id": c.id} | outcome.to_dict() for path, c, outcome in found],
+    }
+
+
+def _show(task: Task, device: Device, found: list[tuple[Path, Candidate, Measurement]]) -> None:
+    console = people()
+    console.print(f"[bold]{task.name}[/] on {device.name}\n", highlight=False)
+    for path, _, outcome in found:
+        _show_one(path, outcome)
+    best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
+    if best is not None:
+        console.print(f"[dim]{best.method}[/]\n")
+        console.print(f"Next: [bold]foretell search {task.name}[/] to see how much faster it can get")
+    else:
+        console.print(f"Next: mend it and measure again; [bold]foretell tasks {task.name}[/] tells what is checked")
+
+
+def _show_one(path: Path, outcome: Measurement) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from foretell.report.candidates import KINDS
+    from foretell.report.numbers import seconds, times
+
+    console = people()
+    name = escape(str(path))
+    if not outcome.ok:
+        console.print(f"[red]{KINDS[outcome.status]}[/]  {name}")
+        lines = outcome.message.strip().splitlines()
+        for line in lines[:MESSAGE_LINES]:
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+        if len(lines) > MESSAGE_LINES:
+            console.print(f"  [dim]({len(lines) - MESSAGE_LINES} more lines; --json has them all)[/]")
+        console.print()
+        return
+    interval = f"95 % interval {times(outcome.low, sign='')} to {times(outcome.high, sign='')}"
+    early = ", stopped early" if outcome.stopped_early else ""
+    console.print(f"[bold green]{times(outcome.speedup, sign='x')}[/]  {name}  [dim]{interval}{early}[/]")
+    table = Table(box=None, padding=(0, 3, 0, 2), header_style="dim")
+    for heading in ("workload", "speedup", "reference", "yours"):
+        table.add_column(heading, justify="left" if heading == "workload" else "right")
+    for t in outcome.timings:
+        row = (
+            times(t.speedup, sign="x"),
+            seconds(_median(t.reference_us) / 1e6),
+            seconds(_median(t.candidate_us) / 1e6),
+        )
+        table.add_row(t.workload, *row)
+    console.print(table)
+    console.print()
+
+
+def _median(values: tuple[float, ...]) -> float:
+    import statistics
+
+    return statistics.median(values)

@@ -1,0 +1,131 @@
+"""The parts of a search by their names, as the command line and a run's configuration give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foretell.cli.errors import BadInput
+
+if TYPE_CHECKING:
+    from foretell.kernels.policy import Policy
+    from foretell.kernels.protocols import Forecaster, Proposer
+    from foretell.kernels.search import SearchConfig, Strategy
+    from foretell.kernels.store import Catalogue
+    from foretell.kernels.task import Task
+
+LANGUAGE = "cpp"
+CATALOGUE_NAME = "catalogue.jsonl"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked for; None where nothing was said."""
+
+    policy: str | None = None
+    forecaster: str | None = None
+    profile: str | None = None
+    seed: int | None = None
+    measurements: int | None = None
+    seconds: float | None = None
+    candidates: int | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything a search is made of besides its bench and its directory."""
+
+    proposer: Proposer
+    forecaster: Forecaster
+    strategy: Strategy
+    policy: Policy
+    config: SearchConfig
+
+
+def new_parts(task: Task, wishes: Wishes) -> Parts:
+    """The parts for a new run; BadInput where a name is unknown or a number makes no sense."""
+    from foretell.kernels import profiles
+    from foretell.kernels.search import SearchConfig
+
+    with _as_bad_input():
+        profile = profiles.get(wishes.profile or "standard")
+        asked = {name: getattr(wishes, name) for name in ("measurements", "seconds", "candidates")}
+        budgets = replace(profile.budgets, **{name: value for name, value in asked.items() if value is not None})
+        config = SearchConfig(LANGUAGE, wishes.seed or 0, replace(profile, budgets=budgets))
+    return _assemble(task, config, wishes.policy or "selective", wishes.forecaster or "features", "puct")
+
+
+def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> Parts:
+    """The parts that a run was started with; BadInput where the user asks for others, or names another task."""
+    from foretell.kernels.search import SearchConfig
+
+    if there["task"] != task.name:
+        raise BadInput(
+            f"the run in {run_dir} is of the task {there['task']}, not {task.name}",
+            f"a run of {task.name}",
+            f"foretell search {there['task']} --resume {run_dir}",
+        )
+    known = {**there, **there["budgets"], "profile": there["profile"]["name"]}
+    for name, value in vars(wishes).items():
+        if value is not None and value != known[name]:
+            raise BadInput(
+                f"the run in {run_dir} was started with --{name} {known[name]}, not {value}",
+                "a run goes on with its own settings",
+                f"foretell search {task.name} --resume {run_dir}, or start a new run",
+            )
+    config = SearchConfig.from_resolved(there)
+    return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"])
+
+
+def catalogue() -> Catalogue:
+    """The user's catalogue of everything measured on this machine."""
+    from foretell.kernels.store import Catalogue
+    from foretell.kernels.store.locations import cache_dir
+
+    return Catalogue(cache_dir() / CATALOGUE_NAME)
+
+
+def forecaster_named(name: str, seed: int = 0) -> Forecaster:
+    """A fresh forecaster; BadInput where there is none of that name."""
+    from foretell.kernels import forecast
+
+    with _as_bad_input():
+        return forecast.make(name, seed)
+
+
+def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, strategy: str) -> Parts:
+    from foretell.kernels.policy import make_policy
+    from foretell.kernels.search import make_strategy
+
+    with _as_bad_input():
+        chosen = make_policy(policy, config.profile)
+        climber = make_strategy(strategy, config.profile)
+    return Parts(_proposer(task), forecaster_named(forecaster, config.seed), climber, chosen, config)
+
+
+def _proposer(task: Task) -> Proposer:
+    from foretell.kernels.propose.cpp import templates
+    from foretell.kernels.propose.template import TemplateProposer
+
+    template = templates().get(task.name)
+    if template is None:
+        known = ", ".join(templates())
+        raise BadInput(
+            f"nothing proposes candidates for {task.name}: it has no template in {LANGUAGE}",
+            f"a task with a template: {known}",
+            f"write one yourself: foretell tasks {task.name} --reference > mine.cpp, then foretell measure",
+        )
+    return TemplateProposer(template)
+
+
+@contextmanager
+def _as_bad_input() -> Iterator[None]:
+    """A name or number that the parts refuse is the user's to mend."""
+    try:
+        yield
+    except ValueError as error:
+        what, _, expected = str(error).partition("; ")
+        raise BadInput(what, expected, "foretell search --help") from error

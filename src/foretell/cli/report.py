@@ -1,0 +1,31 @@
+"""`foretell report`: the report of a run, finished or not, as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foretell.cli.errors import BadInput, plainly
+from foretell.cli.output import people
+from foretell.cli.runs import REPORT_NAME, find_run
+
+
+@plainly
+def report(
+    run: Annotated[str, typer.Argument(help="The run's directory, or its name below runs/.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to write it; RUN/report.html if not given.")
+    ] = None,
+) -> None:
+    """Write the report of a run: one self-contained HTML file."""
+    run_dir = find_run(run)
+    path = out or run_dir / REPORT_NAME
+    if path.is_dir():
+        raise BadInput(f"{path} is a directory", "the name of a file to write", f"-o {path / REPORT_NAME}")
+    from foretell.kernels.search import load_run
+    from foretell.report import write_report
+
+    written = write_report(load_run(run_dir), path, run_dir)
+    people().print(str(written), soft_wrap=True, markup=False)

@@ -1,0 +1,53 @@
+"""Where runs live: `runs/TASK-NUMBER` below the working directory, unless the user says otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foretell.cli.errors import BadInput
+
+RUNS = Path("runs")
+REPORT_NAME = "report.html"
+SHOWN = 3
+
+
+def new_run(task: str, named: Path | None) -> Path:
+    """The directory for a new run: the named one, or the next free number, claimed so that no other process gets it."""
+    if named is not None:
+        if named.exists() and not named.is_dir():
+            raise BadInput(f"{named} is a file", "a directory for the run", "give --run another path")
+        return named
+    RUNS.mkdir(exist_ok=True)
+    number = 1 + max((_number(path, task) for path in RUNS.glob(f"{task}-*")), default=0)
+    while True:
+        claimed = RUNS / f"{task}-{number}"
+        try:
+            claimed.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return claimed
+
+
+def find_run(given: str) -> Path:
+    """The directory of a run given by path or by its name below `runs/`; BadInput names runs that do exist."""
+    from foretell.kernels.store.journal import JOURNAL_NAME
+
+    for path in (Path(given), RUNS / given):
+        if path.name == JOURNAL_NAME and path.is_file():
+            return path.parent
+        if path.is_dir():
+            return path
+    journals = sorted(RUNS.glob(f"*/{JOURNAL_NAME}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    near = ", ".join(str(path.parent) for path in journals[:SHOWN])
+    what = f"{given} is a file" if Path(given).exists() else f"there is no run {given}"
+    raise BadInput(
+        what,
+        "the directory of a run, or its name below runs/",
+        f"choose one of {near}" if near else "foretell search TASK",
+    )
+
+
+def _number(path: Path, task: str) -> int:
+    tail = path.name.removeprefix(f"{task}-")
+    return int(tail) if tail.isdecimal() else 0

@@ -1,0 +1,138 @@
+"""`foretell search`: propose, forecast, measure where it pays, and keep the fastest kernel that is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foretell.cli.errors import FAILED, INTERRUPTED, plainly
+from foretell.cli.measure import TaskName
+from foretell.cli.output import AsJson, document, people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.cli.parts import Parts
+    from foretell.kernels.protocols import Bench
+    from foretell.kernels.search import RunState
+    from foretell.kernels.task import Task
+
+_BUDGETS = "Budgets (whichever is spent first ends the run)"
+_PARTS = "How to search"
+_RUN = "Where it is kept"
+
+
+@plainly
+def search(
+    task: TaskName,
+    profile: Annotated[
+        str | None,
+        typer.Option(help="Effort: quick, standard or thorough.", show_default="standard", rich_help_panel=_BUDGETS),
+    ] = None,
+    measurements: Annotated[
+        int | None, typer.Option(help="At most this many measurements.", rich_help_panel=_BUDGETS)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="At most this much device time.", rich_help_panel=_BUDGETS)
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="At most this many candidates considered.", rich_help_panel=_BUDGETS)
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help="What to measure: selective, top, random or all.", show_default="selective", rich_help_panel=_PARTS
+        ),
+    ] = None,
+    forecaster: Annotated[
+        str | None,
+        typer.Option(help="Who forecasts: features or roofline.", show_default="features", rich_help_panel=_PARTS),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all randomness.", show_default="0", rich_help_panel=_PARTS)
+    ] = None,
+    use_catalogue: Annotated[
+        bool,
+        typer.Option(
+            "--catalogue/--no-catalogue", help="Reuse and keep what was ever measured here.", rich_help_panel=_PARTS
+        ),
+    ] = True,
+    run: Annotated[
+        Path | None, typer.Option(help="Directory of the new run.", show_default="runs/TASK-N", rich_help_panel=_RUN)
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with this run: its directory or name.", rich_help_panel=_RUN)
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Write report.html into the run.", rich_help_panel=_RUN)] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Search for a faster kernel, measuring only where it pays."""
+    from foretell.cli.errors import BadInput
+    from foretell.cli.parts import Wishes, new_parts, parts_of_run
+    from foretell.cli.runs import find_run, new_run
+    from foretell.kernels import library
+    from foretell.kernels.bench.cpu import CpuBench
+    from foretell.kernels.search import load_run
+
+    if run is not None and resume is not None:
+        raise BadInput("--run starts a new run and --resume goes on with one", "one of the two")
+    wanted = library.get(task)
+    wishes = Wishes(policy, forecaster, profile, seed, measurements, seconds, candidates)
+    there = None
+    if resume is None:
+        parts = new_parts(wanted, wishes)
+    else:
+        there = find_run(resume)
+        parts = parts_of_run(wanted, there, load_run(there).config, wishes)
+    bench = CpuBench()
+    try:
+        run_dir = there or new_run(wanted.name, run)
+        state = _search(wanted, bench, parts, run_dir, resume is not None, use_catalogue)
+    finally:
+        bench.close()
+    _finish(state, run_dir, report, as_json)
+
+
+def _search(task: Task, bench: Bench, parts: Parts, run_dir: Path, resumed: bool, use_catalogue: bool) -> RunState:
+    from foretell.cli.live import make_view
+    from foretell.cli.parts import catalogue
+    from foretell.kernels.search import Search
+
+    console = progress_console()
+    with make_view(console, parts.config.profile.budgets) as view:
+        work = Search(
+            task,
+            bench,
+            parts.proposer,
+            parts.forecaster,
+            parts.strategy,
+            parts.policy,
+            parts.config,
+            run_dir,
+            catalogue=catalogue() if use_catalogue else None,
+            on_event=view.on_event,
+        )
+        state = work.resume() if resumed else work.run()
+    if work.torn is not None:
+        console.print(f"note: {work.torn}", markup=False, soft_wrap=True)
+    return state
+
+
+def _finish(state: RunState, run_dir: Path, report: bool, as_json: bool) -> None:
+    """Write the winner and the report, say what came out, and end with the right exit code."""
+    from foretell.cli.runs import REPORT_NAME
+    from foretell.cli.summary import best_path, print_summary, summary_document
+    from foretell.kernels.search import StopReason
+    from foretell.report import write_report
+
+    if state.best is not None:
+        best_path(state, run_dir).write_text(state.best.candidate.source, encoding="utf-8")
+    written = write_report(state, run_dir / REPORT_NAME, run_dir) if report else None
+    if as_json:
+        document(summary_document(state, run_dir, written))
+    else:
+        print_summary(people(), state, run_dir, written)
+    if state.finished is not None and state.finished.reason is StopReason.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)
+    if state.best is None:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,99 @@
+"""What a search came to: a few lines for a newcomer, or one JSON document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from foretell.kernels.search import RunState, StopReason
+from foretell.report.candidates import shown
+from foretell.report.numbers import count, seconds, times
+
+_ENDINGS = {"cpp": ".cpp", "cuda": ".cu"}
+
+
+def best_path(state: RunState, run_dir: Path) -> Path:
+    return run_dir / f"best{_ENDINGS.get(str(state.config['language']), '.py')}"
+
+
+def print_summary(console: Console, state: RunState, run_dir: Path, report: Path | None) -> None:
+    """What came out, what it took, where it is, and what to do next."""
+    task = str(state.config["task"])
+    console.print(f"[bold]{escape(task)}[/]  {_outcome(state)}", soft_wrap=True)
+    unmeasured = f"{state.trusted} trusted and {state.dropped} dropped on their forecast"
+    failed = sum(state.failures.values())
+    measured = f"measured {state.measured} of {state.considered} considered"
+    console.print(f"  {measured}; {unmeasured}, {failed} failed", soft_wrap=True)
+    saved = f", about {seconds(state.saved_s)} saved" if state.saved_s else ""
+    reused = f", {count(state.reused, 'measurement')} reused from earlier runs" if state.reused else ""
+    console.print(f"  {seconds(state.device_s + state.verify_s)} of device time spent{saved}{reused}", soft_wrap=True)
+    if state.finished is not None:
+        console.print(f"  ended because {state.finished.reason.sentence}")
+    console.print()
+    rows = [("report", str(report))] if report else []
+    if state.best is not None:
+        rows.append(("source", str(best_path(state, run_dir))))
+    rows.append(("next", _next(state, run_dir)))
+    for name, value in rows:
+        console.print(f"  [dim]{name:<6}[/]  {escape(value)}", soft_wrap=True)
+
+
+def _outcome(state: RunState) -> str:
+    best = state.best
+    found = shown(best) if best else None
+    if best is None or found is None or found.speedup is None:
+        return "[red]no candidate that was measured works[/]" if state.measured else "nothing was measured"
+    held = "verified" if best.verified is not None and best.verified.ok else "not yet verified"
+    note = f"[dim](95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}, {held})[/]"
+    if found.speedup < 1.0:
+        return f"nothing beat the reference; the closest runs at {times(found.speedup, sign='x')} its speed {note}"
+    return f"[bold green]{times(found.speedup, sign='')} times as fast as the reference[/] {note}"
+
+
+def _next(state: RunState, run_dir: Path) -> str:
+    task = state.config["task"]
+    if state.finished is None or state.finished.reason is StopReason.INTERRUPTED:
+        return f"foretell search {task} --resume {run_dir}"
+    if state.best is not None:
+        return f"foretell measure {task} {best_path(state, run_dir)}"
+    return f"foretell search {task} --profile thorough --seed {int(state.config['seed']) + 1}"
+
+
+def summary_document(state: RunState, run_dir: Path, report: Path | None) -> dict[str, Any]:
+    """The outcome for programs."""
+    best = state.best
+    found = shown(best) if best else None
+    return {
+        "task": state.config["task"],
+        "device": state.device.to_dict(),
+        "run": str(run_dir),
+        "report": str(report) if report else None,
+        "ended": state.finished.reason.value if state.finished else None,
+        "best": {
+            "id": best.id,
+            "speedup": found.speedup,
+            "low": found.low,
+            "high": found.high,
+            "verified": best.verified is not None and best.verified.ok,
+            "file": str(best_path(state, run_dir)),
+            "origin": {"kind": best.candidate.origin.kind, "detail": dict(best.candidate.origin.detail)},
+        }
+        if best is not None and found is not None
+        else None,
+        "considered": state.considered,
+        "measured": state.measured,
+        "reused": state.reused,
+        "trusted": state.trusted,
+        "dropped": state.dropped,
+        "audited": state.audited,
+        "unbuilt": state.unbuilt,
+        "faults": state.faults,
+        "failures": {status.value: number for status, number in state.failures.items()},
+        "device_s": state.device_s,
+        "verify_s": state.verify_s,
+        "saved_s": state.saved_s,
+        "config": dict(state.config),
+    }

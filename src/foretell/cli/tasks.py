@@ -1,0 +1,138 @@
+"""`foretell tasks`: what can be made fast, and everything about one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foretell.cli.errors import BadInput, plainly
+from foretell.cli.output import AsJson, document, people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.device import Device
+    from foretell.kernels.task import Task
+
+
+@plainly
+def tasks(
+    name: Annotated[str | None, typer.Argument(help="Show everything about this task.", show_default=False)] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Print the reference source, to start a kernel of your own from.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the tasks, or show one of them."""
+    from foretell.kernels import library
+
+    if name is None:
+        if reference:
+            raise BadInput("--reference needs the name of a task", "foretell tasks NAME --reference", "foretell tasks")
+        _list(list(library.tasks().values()), as_json)
+        return
+    task = library.get(name)
+    source = task.references.get("cpp", "")
+    if reference and not as_json:
+        typer.echo(source, nl=not source.endswith("\n"))
+        return
+    device = _device()
+    if as_json:
+        document(_described(task, device) | {"reference": source})
+    else:
+        _show(task, device)
+
+
+def _list(found: list[Task], as_json: bool) -> None:
+    if as_json:
+        document([{"name": t.name, "family": t.family, "summary": t.summary} for t in found])
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = people()
+    table = Table.grid(padding=(0, 3))
+    family = ""
+    for task in found:
+        if task.family != family:
+            if family:
+                table.add_row("", "", "")
+            family = task.family
+            table.add_row(f"[bold]{escape(family)}[/]", "", "")
+        table.add_row(f"  {escape(task.name)}", f"[dim]{escape(task.summary)}[/]")
+    console.print(table)
+    console.print(f"\n{len(found)} tasks. Next: [bold]foretell tasks NAME[/] or [bold]foretell search NAME[/]")
+
+
+def _device() -> Device | None:
+    """This machine's CPU, or None without a compiler: a task can be read about all the same."""
+    from foretell.kernels.bench.cpu_device import detect_cpu
+    from foretell.kernels.languages.cpp import NoCompiler
+
+    try:
+        return detect_cpu()
+    except NoCompiler as error:
+        progress_console().print(f"note: {error}; the roofline floor is left out")
+        return None
+
+
+def _described(task: Task, device: Device | None) -> dict[str, Any]:
+    from foretell.kernels.device import roofline_s
+    from foretell.kernels.languages.cpp_signature import signature
+
+    floors = {w.name: roofline_s(task, w.sizes, device) for w in task.workloads} if device else {}
+    return {
+        "name": task.name,
+        "family": task.family,
+        "summary": task.summary,
+        "signature": signature(task),
+        "workloads": [
+            {
+                "name": w.name,
+                "flops": task.flops(w.sizes),
+                "least_bytes": task.least_bytes(w.sizes),
+                "floor_s": floors.get(w.name),
+            }
+            for w in task.workloads
+        ],
+        "extra": [w.name for w in task.extra],
+        "tolerance": {
+            "relative": task.tolerance.relative,
+            "absolute": task.tolerance.absolute,
+            "reason": task.tolerance.reason,
+        },
+        "device": device.id if device else None,
+    }
+
+
+def _show(task: Task, device: Device | None) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from foretell.report.numbers import rate, seconds, size
+
+    console = people()
+    data = _described(task, device)
+    console.print(f"[bold]{escape(task.name)}[/]  [dim]{escape(task.summary)}[/]\n")
+    console.print(escape(data["signature"]), soft_wrap=True)
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
+    for heading in ("timed workload", "work", "least traffic", "floor"):
+        table.add_column(heading, justify="left" if heading == "timed workload" else "right")
+    for row in data["workloads"]:
+        floor = seconds(row["floor_s"]) if row["floor_s"] else "–"
+        table.add_row(row["name"], rate(row["flops"], "FLOP"), size(row["least_bytes"]), floor)
+    console.print()
+    console.print(table)
+    tolerance = task.tolerance
+    notes = Table.grid(padding=(0, 3))
+    notes.add_row("[dim]also checked[/]", escape("; ".join(data["extra"])))
+    notes.add_row("[dim]tolerance[/]", f"{tolerance.absolute:g} + {tolerance.relative:g} x |expected|")
+    notes.add_row("", f"[dim]{escape(tolerance.reason)}[/]")
+    if device is not None:
+        notes.add_row("[dim]floor[/]", f"least time {escape(device.name)} allows: bytes / bandwidth or FLOPs / peak")
+    console.print()
+    console.print(notes)
+    console.print(
+        f"\nNext: [bold]foretell search {task.name}[/], or write your own: "
+        f"[bold]foretell tasks {task.name} --reference > mine.cpp[/]",
+        soft_wrap=True,
+    )

@@ -1,0 +1,59 @@
+"""The operations, by family. A family is one module with a tuple `TASKS`; adding it to `_FAMILIES` registers it."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from foretell.kernels.task import Task
+
+_FAMILIES = (
+    "softmax",
+    "normalisation",
+    "elementwise",
+    "reduction",
+    "loss",
+    "scan",
+    "gather",
+    "matmul",
+    "convolution",
+    "attention",
+    "stencil",
+    "layout",
+    "histogram",
+)
+
+
+class UnknownTask(ValueError):
+    """No task of that name; the message suggests the nearest."""
+
+
+@cache
+def tasks(kind: str = "cpu") -> dict[str, Task]:
+    """All tasks for a kind of device (`cpu` or `gpu`) by name, in the order of their families.
+
+    The same name on both kinds is the same operation at sizes that suit the device.
+    """
+    package = "foretell.kernels.library"
+    if kind == "cpu":
+        modules = [f"{package}.{family}" for family in _FAMILIES]
+    else:
+        folder = import_module(f"{package}.gpu").__path__
+        modules = [f"{package}.gpu.{found.name}" for found in iter_modules(folder)]
+    found: dict[str, Task] = {}
+    for module in modules:
+        for task in getattr(import_module(module), "TASKS", ()):
+            found[task.name] = task
+    return found
+
+
+def get(name: str, kind: str = "cpu") -> Task:
+    """The task of that name, or UnknownTask with the nearest names."""
+    known = tasks(kind)
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(near)}?" if near else "`foretell tasks` lists them all."
+    raise UnknownTask(f"there is no task {name!r}; {hint}")

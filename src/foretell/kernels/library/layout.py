@@ -1,0 +1,46 @@
+"""Layout family: the same numbers in another order of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.kernels.task import Arrays, Sizes, Task, Tensor, Tolerance, Workload
+
+
+def _transpose(arrays: Arrays, _: Sizes) -> tuple[NDArray[Any], ...]:
+    return (np.ascontiguousarray(arrays["x"].T),)
+
+
+TRANSPOSE_CPP = """\
+#include <cstdint>
+
+extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols) {
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < cols; ++j) out[j * rows + i] = x[i * cols + j];
+}
+"""
+
+
+def _plane(rows: int, cols: int) -> Workload:
+    return Workload({"rows": rows, "cols": cols})
+
+
+TASKS = (
+    Task(
+        name="transpose",
+        family="layout",
+        summary="out[j][i] = x[i][j] of a float32 matrix in row-major order",
+        sizes=("rows", "cols"),
+        inputs=(Tensor("x", "float32", ("rows", "cols")),),
+        outputs=(Tensor("out", "float32", ("cols", "rows")),),
+        workloads=(_plane(768, 1024), _plane(96, 12000), _plane(15000, 100)),
+        extra=(_plane(1, 1), _plane(1, 37), _plane(61, 5), _plane(67, 131)),
+        tolerance=Tolerance(0.0, 0.0, "numbers are only moved, so every bit must survive"),
+        flops=lambda s: 0.0,
+        oracle=_transpose,
+        references={"cpp": TRANSPOSE_CPP},
+    ),
+)

@@ -1,0 +1,212 @@
+"""What happens in a run, as values: the journal holds these and nothing else.
+
+One `Round` is one selection: parents, children, builds, forecasts and decisions together, so a crash can never leave
+half of it. Each event has a name and turns into plain JSON and back without loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from foretell.belief import Forecast
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.measurement import Measurement
+from foretell.kernels.policy import Action
+from foretell.kernels.protocols import Build
+
+
+class StopReason(StrEnum):
+    """Why a run ended. All are final but `interrupted`, which a resumed run leaves behind."""
+
+    MEASUREMENTS = "measurements"
+    SECONDS = "seconds"
+    CANDIDATES = "candidates"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def sentence(self) -> str:
+        return {
+            StopReason.MEASUREMENTS: "the budget of measurements is spent",
+            StopReason.SECONDS: "the budget of device seconds is spent",
+            StopReason.CANDIDATES: "the budget of candidates is spent",
+            StopReason.EXHAUSTED: "the proposer has nothing new to propose",
+            StopReason.INTERRUPTED: "it was interrupted and can be resumed",
+        }[self]
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The first event: everything needed to run it again. `config` is the resolved configuration, plain JSON."""
+
+    name: ClassVar[str] = "run_started"
+
+    config: Mapping[str, Any]
+    device: Device
+    reference: Candidate
+    version: str
+
+    def to_payload(self) -> dict[str, Any]:
+        return {
+            "config": dict(self.config),
+            "device": self.device.to_dict(),
+            "reference": self.reference.to_dict(),
+            "version": self.version,
+        }
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> RunStarted:
+        device, reference = Device.from_dict(data["device"]), _candidate(data["reference"])
+        return RunStarted(data["config"], device, reference, data["version"])
+
+
+@dataclass(frozen=True)
+class Child:
+    """One proposed candidate with what its build showed, what was forecast for it and what was decided.
+
+    `audit` marks a trusted or dropped candidate that is measured all the same. Where the build failed the action is
+    drop, and a measurement with the build's status follows without device time.
+    """
+
+    candidate: Candidate
+    build: Build
+    forecast: Forecast
+    action: Action
+    reason: str
+    audit: bool
+
+    def to_payload(self) -> dict[str, Any]:
+        return {
+            "candidate": self.candidate.to_dict(),
+            "build": self.build.to_dict(),
+            "forecast": self.forecast.as_dict(),
+            "action": self.action.value,
+            "reason": self.reason,
+            "audit": self.audit,
+        }
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Child:
+        return Child(
+            _candidate(data["candidate"]),
+            Build.from_dict(data["build"]),
+            Forecast.from_dict(data["forecast"]),
+            Action(data["action"]),
+            data["reason"],
+            data["audit"],
+        )
+
+
+@dataclass(frozen=True)
+class Round:
+    """One selection. Children stand in the order in which those to be measured are measured.
+
+    `decide_s` is the wall-clock time spent on choosing parents, refitting, forecasting and deciding; proposing and
+    building are not in it.
+    """
+
+    name: ClassVar[str] = "round"
+
+    round: int
+    parents: tuple[str, ...]
+    children: tuple[Child, ...]
+    forecaster: str
+    decide_s: float
+
+    def to_payload(self) -> dict[str, Any]:
+        return {
+            "round": self.round,
+            "parents": list(self.parents),
+            "children": [child.to_payload() for child in self.children],
+            "forecaster": self.forecaster,
+            "decide_s": self.decide_s,
+        }
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Round:
+        children = tuple(Child.from_payload(child) for child in data["children"])
+        return Round(data["round"], tuple(data["parents"]), children, data["forecaster"], data["decide_s"])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The outcome for one candidate; `reused` where it came from the catalogue and cost no device time."""
+
+    name: ClassVar[str] = "measured"
+
+    id: str
+    measurement: Measurement
+    audit: bool = False
+    reused: bool = False
+
+    def to_payload(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "measurement": self.measurement.to_dict(),
+            "audit": self.audit,
+            "reused": self.reused,
+        }
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Measured:
+        return Measured(data["id"], Measurement.from_dict(data["measurement"]), data["audit"], data["reused"])
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A winner measured again at the end."""
+
+    name: ClassVar[str] = "verified"
+
+    id: str
+    measurement: Measurement
+
+    def to_payload(self) -> dict[str, Any]:
+        return {"id": self.id, "measurement": self.measurement.to_dict()}
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Verified:
+        return Verified(data["id"], Measurement.from_dict(data["measurement"]))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The last event: why it ended, the winner's id (None where nothing works) and all device seconds spent."""
+
+    name: ClassVar[str] = "finished"
+
+    reason: StopReason
+    best: str | None
+    seconds: float
+
+    def to_payload(self) -> dict[str, Any]:
+        return {"reason": self.reason.value, "best": self.best, "seconds": self.seconds}
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Finished:
+        return Finished(StopReason(data["reason"]), data["best"], data["seconds"])
+
+
+Event = RunStarted | Round | Measured | Verified | Finished
+
+_KINDS: Mapping[str, type[RunStarted] | type[Round] | type[Measured] | type[Verified] | type[Finished]] = {
+    kind.name: kind for kind in (RunStarted, Round, Measured, Verified, Finished)
+}
+
+
+def _candidate(data: Mapping[str, Any]) -> Candidate:
+    """A candidate under the id it was written with, even if this version would normalise its source differently."""
+    candidate = Candidate.from_dict(data)
+    vars(candidate)["id"] = data["id"]
+    return candidate
+
+
+def event_from(name: str, payload: Mapping[str, Any]) -> Event:
+    """The event of that name; ValueError for a name this version does not know."""
+    if name not in _KINDS:
+        raise ValueError(f"unknown event {name!r}: the run was written by another version of Foretell")
+    return _KINDS[name].from_payload(payload)

@@ -1,0 +1,30 @@
+"""Reading a run back from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from foretell.kernels.search.events import event_from
+from foretell.kernels.search.state import RunState
+from foretell.kernels.store.errors import JournalDamaged
+from foretell.kernels.store.journal import JOURNAL_NAME, Entry, read_journal
+
+
+def load_run(run_dir: Path) -> RunState:
+    """The state of a run as its journal has it; reads only, and may be called while the run is going on.
+
+    NoRun where there is none, JournalDamaged where the journal is not what was written.
+    """
+    return replay(run_dir / JOURNAL_NAME, read_journal(run_dir).entries)
+
+
+def replay(path: Path, entries: Sequence[Entry]) -> RunState:
+    """The state after these entries; JournalDamaged with the line number where one makes no sense."""
+    state = RunState()
+    for number, entry in enumerate(entries, start=1):
+        try:
+            state.apply(event_from(entry.event, entry.payload))
+        except (ValueError, KeyError, TypeError) as error:
+            raise JournalDamaged(path, number, f"it cannot be what was written ({error!r})") from error
+    return state

@@ -1,0 +1,227 @@
+"""The state of a run: a pure fold over its events, so that resuming is replaying."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from foretell.belief import Forecast
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.policy import Action
+from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.search.events import Event, Finished, Measured, Round, RunStarted, StopReason, Verified
+from foretell.kernels.search.strategy import Archive
+
+
+@dataclass(frozen=True)
+class Node:
+    """One candidate of a run with all that is known of it."""
+
+    candidate: Candidate
+    build: Build
+    forecast: Forecast
+    action: Action
+    reason: str
+    audit: bool
+    round: int
+    parents: tuple[str, ...]
+    measurement: Measurement | None = None
+    reused: bool = False
+    verified: Measurement | None = None
+
+    @property
+    def id(self) -> str:
+        return self.candidate.id
+
+    @property
+    def to_measure(self) -> bool:
+        """Whether the device is to judge it: decided so or audited, and built."""
+        return self.build.ok and (self.audit or self.action is Action.MEASURE)
+
+    @property
+    def value(self) -> float | None:
+        """Measured log2 speedup, or the forecast's median where it is trusted; failures and dropped have none."""
+        if self.measurement is not None and self.measurement.status is not Status.INFRASTRUCTURE:
+            return self.measurement.log2_speedup if self.measurement.ok else None
+        return self.forecast.median if self.action is Action.TRUST else None
+
+
+class RunState:
+    """All that follows from the events of a run. Does no I/O; `apply` is the only thing that changes it.
+
+    `nodes` holds every candidate considered, by id, in order of arrival; the reference is not among them but is the
+    root of `archive`, with value 0. Of the candidates considered, `measured` were judged by the device (`reused` of
+    them in an earlier run), `unbuilt` did not build, `faults` could not be judged because the machine failed, and
+    `trusted` and `dropped` were left unmeasured; the rest is `pending`. `audited` counts measurements made for the
+    audit, `failures` candidates that failed, by status. `verified` are the winners measured again, in that order.
+    `device_s` is device time spent searching, `verify_s` verifying.
+    """
+
+    def __init__(self) -> None:
+        self.started: RunStarted | None = None
+        self.finished: Finished | None = None
+        self.nodes: dict[str, Node] = {}
+        self.archive = Archive()
+        self.known: set[str] = set()
+        self.pending: dict[str, None] = {}
+        self.lessons: list[tuple[Subject, Measurement]] = []
+        self.lessons_at_round: list[int] = []
+        self.round_incumbent = 1.0
+        self.considered = self.measured = self.reused = self.audited = 0
+        self.trusted = self.dropped = self.unbuilt = self.faults = 0
+        self.failures: Counter[Status] = Counter()
+        self.device_s = self.verify_s = 0.0
+        self.verified: list[str] = []
+        self._leader: str | None = None
+
+    @classmethod
+    def fold(cls, events: Iterable[Event]) -> RunState:
+        """The state after these events."""
+        state = cls()
+        for event in events:
+            state.apply(event)
+        return state
+
+    def apply(self, event: Event) -> None:
+        """Take in one event; ValueError where it cannot follow what came before."""
+        if isinstance(event, RunStarted) != (self.started is None):
+            raise ValueError(f"event {event.name!r} is out of place: a run starts once, and first")
+        if self.finished is not None:
+            if self.finished.reason is not StopReason.INTERRUPTED:
+                raise ValueError(f"event {event.name!r} is out of place: the run is finished")
+            self.finished = None
+        match event:
+            case RunStarted():
+                self.started = event
+                self.known.add(event.reference.id)
+                self.archive.add(event.reference.id, (), 0.0)
+            case Round():
+                self._apply_round(event)
+            case Measured():
+                self._apply_measured(event)
+            case Verified():
+                self.nodes[event.id] = replace(self.nodes[event.id], verified=event.measurement)
+                self.verified.append(event.id)
+                self.verify_s += event.measurement.cost.device_s
+            case Finished():
+                self.finished = event
+
+    def _apply_round(self, event: Round) -> None:
+        if event.round != self.rounds:
+            raise ValueError(f"round {event.round} is out of place: {self.rounds} was expected")
+        self.lessons_at_round.append(len(self.lessons))
+        self.round_incumbent = self.incumbent
+        self.archive.expand(event.parents)
+        unbuilt, to_measure = [], []
+        for child in event.children:
+            candidate = child.candidate
+            if candidate.id in self.known:
+                raise ValueError(f"candidate {candidate.id} is proposed twice")
+            parents = tuple(parent for parent in candidate.parents if parent in self.known) or event.parents[:1]
+            node = Node(
+                candidate, child.build, child.forecast, child.action, child.reason, child.audit, event.round, parents
+            )
+            self.nodes[candidate.id] = node
+            self.archive.add(candidate.id, parents, node.value)
+            if not node.build.ok:
+                unbuilt.append(node.id)
+            elif node.to_measure:
+                to_measure.append(node.id)
+            elif node.action is Action.TRUST:
+                self.trusted += 1
+            else:
+                self.dropped += 1
+        self.known.update(child.candidate.id for child in event.children)
+        self.considered += len(event.children)
+        self.pending.update(dict.fromkeys((*unbuilt, *to_measure)))
+
+    def _apply_measured(self, event: Measured) -> None:
+        if event.id not in self.pending:
+            raise ValueError(f"a measurement of {event.id} is out of place: it is not waiting for one")
+        del self.pending[event.id]
+        measurement = event.measurement
+        node = replace(self.nodes[event.id], measurement=measurement, reused=event.reused)
+        self.nodes[event.id] = node
+        self.archive.set_value(event.id, node.value)
+        if not event.reused:
+            self.device_s += measurement.cost.device_s
+        self.audited += event.audit
+        if measurement.status is Status.INFRASTRUCTURE:
+            self.faults += 1
+            return
+        self.lessons.append((Subject(node.candidate, node.build), measurement))
+        if measurement.status.is_failure:
+            self.failures[measurement.status] += 1
+        if not node.build.ok:
+            self.unbuilt += 1
+            return
+        self.measured += 1
+        self.reused += event.reused
+        if measurement.ok:
+            leader = self.nodes[self._leader].measurement if self._leader else None
+            if leader is None or measurement.log2_speedup > leader.log2_speedup:
+                self._leader = event.id
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The resolved configuration of the run."""
+        return self._started.config
+
+    @property
+    def device(self) -> Device:
+        return self._started.device
+
+    @property
+    def reference(self) -> Candidate:
+        return self._started.reference
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there were: the number of the next one."""
+        return len(self.lessons_at_round)
+
+    @property
+    def incumbent(self) -> float:
+        """The best measured speedup so far, 1.0 while nothing beats the reference."""
+        leader = self.nodes[self._leader].measurement if self._leader else None
+        return max(1.0, leader.speedup or 1.0) if leader else 1.0
+
+    @property
+    def mean_cost_s(self) -> float | None:
+        """Device seconds per measurement paid for; None before the first."""
+        paid = self.measured - self.reused
+        return self.device_s / paid if paid else None
+
+    @property
+    def saved_s(self) -> float:
+        """Estimate of the device seconds saved: what measuring the trusted and dropped would have cost."""
+        return (self.mean_cost_s or 0.0) * (self.trusted + self.dropped)
+
+    @property
+    def best(self) -> Node | None:
+        """The winner: the best by re-measurement once winners are verified, the best measured before that.
+
+        None where nothing works, or nothing that was measured again held up.
+        """
+        again = [(node, node.verified) for node in map(self.nodes.__getitem__, self.verified) if node.verified]
+        judged = [(node, second) for node, second in again if second.status is not Status.INFRASTRUCTURE]
+        if judged:
+            held = [(second.log2_speedup, node) for node, second in judged if second.ok]
+            return max(held, key=lambda pair: pair[0])[1] if held else None
+        return self.nodes[self._leader] if self._leader else None
+
+    def ranking(self) -> list[Node]:
+        """Nodes that were measured and work, fastest first; equals in order of arrival."""
+        works = [(node, node.measurement) for node in self.nodes.values() if node.measurement is not None]
+        ranked = sorted((pair for pair in works if pair[1].ok), key=lambda pair: -pair[1].log2_speedup)
+        return [node for node, _ in ranked]
+
+    @property
+    def _started(self) -> RunStarted:
+        if self.started is None:
+            raise ValueError("the run has not started")
+        return self.started

@@ -1,0 +1,118 @@
+"""Strategies: whose children to look at next, and the archive they choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Archive:
+    """What a strategy may know of a run: nodes by index in order of arrival, their lineage, values and expansions.
+
+    The first node is the reference. A node without a value (failed, dropped, not yet measured) has NaN and is never a
+    parent; `best_child` is the highest value among a node's children, NaN where none has one. `visits[i]` counts how
+    often node i or any of its descendants was expanded, `expansions` all expansions. Arrays are views: do not write.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.parents: list[tuple[int, ...]] = []
+        self.children: list[list[int]] = []
+        self.expansions = 0
+        self._index: dict[str, int] = {}
+        self._values: FloatArray = np.full(16, np.nan)
+        self._best_child: FloatArray = np.full(16, np.nan)
+        self._visits: IntArray = np.zeros(16, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def values(self) -> FloatArray:
+        return self._values[: len(self.ids)]
+
+    @property
+    def best_child(self) -> FloatArray:
+        return self._best_child[: len(self.ids)]
+
+    @property
+    def visits(self) -> IntArray:
+        return self._visits[: len(self.ids)]
+
+    def index(self, node_id: str) -> int:
+        return self._index[node_id]
+
+    def add(self, node_id: str, parents: Iterable[str], value: float | None = None) -> None:
+        """Add a node below parents that are already there."""
+        index = len(self.ids)
+        if index == len(self._values):
+            self._values = np.concatenate((self._values, np.full(index, np.nan)))
+            self._best_child = np.concatenate((self._best_child, np.full(index, np.nan)))
+            self._visits = np.concatenate((self._visits, np.zeros(index, dtype=np.int64)))
+        above = tuple(self._index[parent] for parent in parents)
+        self.ids.append(node_id)
+        self.parents.append(above)
+        self.children.append([])
+        self._index[node_id] = index
+        for parent in above:
+            self.children[parent].append(index)
+        self.set_value(node_id, value)
+
+    def set_value(self, node_id: str, value: float | None) -> None:
+        """Give a node a value (log2 speedup) or take it away."""
+        index = self._index[node_id]
+        before, after = self._values[index], np.nan if value is None else value
+        self._values[index] = after
+        for parent in self.parents[index]:
+            best = self._best_child[parent]
+            if before == best and not after >= best:
+                siblings = self._values[self.children[parent]]
+                known = siblings[~np.isnan(siblings)]
+                self._best_child[parent] = known.max() if len(known) else np.nan
+            else:
+                self._best_child[parent] = np.fmax(best, after)
+
+    def expand(self, node_ids: Sequence[str]) -> None:
+        """Count one expansion of each node, for it and all its ancestors."""
+        for node_id in node_ids:
+            index = self._index[node_id]
+            self._visits[[index, *self.ancestors(index)]] += 1
+        self.expansions += len(node_ids)
+
+    def ancestors(self, index: int) -> set[int]:
+        """Indices of all nodes above a node, itself left out."""
+        return _reach(self.parents, index)
+
+    def descendants(self, index: int) -> set[int]:
+        """Indices of all nodes below a node, itself left out."""
+        return _reach(self.children, index)
+
+
+class Strategy(Protocol):
+    """Picks parents. `name` goes into the run."""
+
+    name: str
+
+    def select(self, archive: Archive, count: int, rng: np.random.Generator) -> list[str]:
+        """At least one and at most `count` different ids of nodes that have a value, the first choice first.
+
+        Pure: depends on nothing but its arguments and the strategy's own settings, and leaves the archive as it is.
+        """
+        ...
+
+
+def _reach(links: Sequence[Sequence[int]], start: int) -> set[int]:
+    seen: set[int] = set()
+    todo = list(links[start])
+    while todo:
+        index = todo.pop()
+        if index not in seen:
+            seen.add(index)
+            todo.extend(links[index])
+    return seen

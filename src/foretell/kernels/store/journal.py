@@ -1,0 +1,202 @@
+"""The journal: the append-only log of one run, `journal.jsonl` in its directory.
+
+Every line is `{"n": sequence, "t": seconds, "event": name, "payload": {...}, "crc": "..."}`. A line is on disk before
+anyone acts on it. A crash can tear only the last line; that one is cut off when the run is opened again. Anything else
+out of order is refused with its line number, because guessing would change what the run decided.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from foretell.kernels.store import lines
+from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StoreError
+
+JOURNAL_NAME = "journal.jsonl"
+LOCK_NAME = "lock"
+_MEMBERS = {"n", "t", "event", "payload"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a journal."""
+
+    n: int
+    t: float
+    event: str
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Torn:
+    """What a crash left of the last line: `line` is its number, `lost_bytes` how much of it there was."""
+
+    line: int
+    lost_bytes: int
+
+    def __str__(self) -> str:
+        return f"line {self.line} was cut short by a crash and is left out ({self.lost_bytes} bytes)"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a journal file holds: its whole lines, their size, and the torn last line if there is one.
+
+    `unclosed` marks a last line that is whole but for its newline; it is among the entries.
+    """
+
+    entries: list[Entry]
+    size_bytes: int
+    torn: Torn | None = None
+    unclosed: bool = False
+
+
+def read_journal(run_dir: Path) -> Content:
+    """Read a run's journal without touching or locking it; a torn last line is told and left out.
+
+    NoRun where there is no whole line; JournalDamaged where any line but the last is not what was written.
+    """
+    content = _read(run_dir / JOURNAL_NAME)
+    if not content.entries:
+        raise NoRun(run_dir)
+    return content
+
+
+class Journal:
+    """An open journal, held by this process alone.
+
+    `entries` are those found at opening, `torn` says what was cut off, if anything. Use as a context manager.
+    """
+
+    def __init__(
+        self, file: lines.RawFile, path: Path, content: Content, clock: Callable[[], float], fsync: bool
+    ) -> None:
+        self.path = path
+        self.entries = content.entries
+        self.torn = content.torn
+        self._file = file
+        self._size_bytes = content.size_bytes
+        self._next = len(content.entries)
+        self._clock = clock
+        self._fsync = fsync
+        self._lock: int | None = None
+        self._failed: StoreError | None = None
+
+    @classmethod
+    def open(cls, run_dir: Path, clock: Callable[[], float] = time.time, fsync: bool = True) -> Journal:
+        """Open or create the journal of a run: RunBusy where another process has it, JournalDamaged where it is bad.
+
+        Without `fsync` a power cut may lose the latest lines; for fakes and benchmarks.
+        """
+        run_dir.mkdir(parents=True, exist_ok=True)
+        path = run_dir / JOURNAL_NAME
+        lock = _lock(run_dir)
+        try:
+            content = _read(path)
+            file = path.open("ab", buffering=0)
+            if content.torn is not None:
+                file.truncate(content.size_bytes)
+            journal = cls(file, path, content, clock, fsync)
+            if content.unclosed:
+                journal._size_bytes = lines.append(file, path, content.size_bytes, b"\n", fsync)
+            if fsync:
+                _sync_directory(run_dir)
+        except BaseException:
+            os.close(lock)
+            raise
+        journal._lock = lock
+        return journal
+
+    def append(self, event: str, payload: Mapping[str, Any]) -> Entry:
+        """Write one event and return it as a reader would find it: when this returns, it is on disk.
+
+        StorageFull or StorageFailed where it could not be written; the journal is then as it was before, and takes
+        no more events until it is opened again.
+        """
+        record = {"n": self._next, "t": self._clock(), "event": event, "payload": payload}
+        if self._failed is not None:
+            raise self._failed
+        line = lines.encode(record)
+        with lines.uninterrupted():
+            try:
+                self._size_bytes = lines.append(self._file, self.path, self._size_bytes, line, self._fsync)
+            except StoreError as error:
+                self._failed = error
+                raise
+            self._next += 1
+        return Entry(**lines.decode(line[:-1]))
+
+    def close(self) -> None:
+        """Close the file and let other processes have the run."""
+        self._file.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _read(path: Path) -> Content:
+    data = path.read_bytes() if path.exists() else b""
+    pieces = data.split(b"\n")
+    closed = pieces[-1] == b""
+    if closed:
+        pieces.pop()
+    entries: list[Entry] = []
+    size_bytes = 0
+    for number, line in enumerate(pieces, start=1):
+        if not lines.is_whole(line):
+            if number == len(pieces):
+                return Content(entries, size_bytes, Torn(number, len(data) - size_bytes))
+            raise JournalDamaged(path, number, "its checksum does not match its text")
+        record = lines.decode(line)
+        if record.keys() != _MEMBERS:
+            raise JournalDamaged(path, number, f"it has the members {sorted(record)}, not those of a journal")
+        entry = Entry(**record)
+        if entry.n != len(entries):
+            raise JournalDamaged(
+                path, number, f"it has the sequence number {entry.n} where {len(entries)} was expected"
+            )
+        entries.append(entry)
+        size_bytes += len(line) + 1
+    if closed:
+        return Content(entries, size_bytes)
+    return Content(entries, size_bytes - 1, unclosed=True)
+
+
+def _lock(run_dir: Path) -> int:
+    """Lock the run for this process; the lock goes with the process, however it ends."""
+    path = run_dir / LOCK_NAME
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = path.read_text().strip()
+        os.close(lock)
+        raise RunBusy(run_dir, holder) from None
+    with suppress(OSError):  # a courtesy to whoever finds the run busy: on a full disk the lock holds without it
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+    return lock
+
+
+def _sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

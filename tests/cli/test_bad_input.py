@@ -1,0 +1,203 @@
+"""Every way to get it wrong ends in one clear message and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from foretell.kernels.bench import cpu
+from foretell.kernels.languages.cpp import NoCompiler
+from foretell.kernels.search import BenchBroken
+from foretell.kernels.store import Journal, StorageFull
+from tests.cli.conftest import FakeBench, Invoke
+from tests.report.synthetic import events_of_a_run, write_run
+
+GOOD = 'extern "C" void kernel() {}'
+
+
+def refused(result: Result, *words: str, code: int = 2) -> None:
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    assert re.search("^error: ", result.stderr, re.MULTILINE)
+    for word in words:
+        assert word in result.stderr, result.stderr
+
+
+@pytest.fixture
+def run(own_place: Path) -> Path:
+    return write_run(own_place / "runs" / "softmax-1", events_of_a_run(rounds=2, verify=False))
+
+
+@pytest.mark.parametrize("verb", ["search", "measure", "forecast", "tasks"])
+def test_unknown_task_suggests_the_nearest(verb: str, bench: FakeBench, invoke: Invoke) -> None:
+    files = ["mine.cpp"] if verb in ("measure", "forecast") else []
+    refused(invoke(verb, "sofmax", *files), "no task 'sofmax'", "did you mean softmax", "foretell tasks")
+
+
+@pytest.mark.parametrize("verb", ["measure", "forecast"])
+class TestFiles:
+    def test_missing(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "there.cpp").write_text(GOOD)
+        refused(invoke(verb, "softmax", "absent.cpp"), "no file absent.cpp", ".cpp", "there.cpp")
+
+    def test_directory(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        refused(invoke(verb, "softmax", own_place), "is a directory")
+
+    @pytest.mark.parametrize("data", [b"\x7fELF\x00\x01", b"int a;\xff\xfe"])
+    def test_binary(self, data: bytes, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "a.cpp").write_bytes(data)
+        refused(invoke(verb, "softmax", "a.cpp"), "a.cpp", "source text in UTF-8")
+
+    def test_empty(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "a.cpp").write_text(" \n")
+        refused(invoke(verb, "softmax", "a.cpp"), "a.cpp is empty", "entry point")
+
+    def test_huge(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "a.cpp").write_text("x" * (2 << 20))
+        refused(invoke(verb, "softmax", "a.cpp"), "at most")
+
+    @pytest.mark.parametrize(("name", "language"), [("a.py", "triton or torch"), ("a.cu", "cuda")])
+    def test_language_of_another_device(
+        self, name: str, language: str, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path
+    ) -> None:
+        (own_place / name).write_text("x = 1")
+        refused(invoke(verb, "softmax", name), language, "this device runs cpp", ".cpp")
+
+    def test_unknown_ending(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "a.txt").write_text(GOOD)
+        refused(invoke(verb, "softmax", "a.txt"), "cannot tell the language of a.txt", ".cpp")
+
+    def test_unreadable(
+        self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (own_place / "a.cpp").write_text(GOOD)
+
+        def deny(path: Path) -> bytes:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        monkeypatch.setattr(Path, "read_bytes", deny)
+        refused(invoke(verb, "softmax", "a.cpp"), "permission denied: a.cpp")
+
+
+@pytest.mark.parametrize("arguments", [("search", "softmax"), ("measure", "softmax", "a.cpp")])
+def test_no_compiler(
+    arguments: tuple[str, ...], invoke: Invoke, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none() -> None:
+        raise NoCompiler("no C++ compiler was found: install g++ or clang++, or name one in the variable CXX")
+
+    monkeypatch.setattr(cpu, "CpuBench", none)
+    (own_place / "a.cpp").write_text(GOOD)
+    refused(invoke(*arguments), "no C++ compiler", "install g++")
+    assert not (own_place / "runs").exists()
+
+
+def test_full_disk_while_searching(bench: FakeBench, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(journal: Journal, event: str, payload: object) -> None:
+        raise StorageFull(journal.path, "No space left on device")
+
+    monkeypatch.setattr(Journal, "append", full)
+    refused(invoke("search", "softmax", "--profile", "quick"), "no room left", "journal.jsonl", "free some space")
+
+
+def test_full_disk_elsewhere(
+    bench: FakeBench, invoke: Invoke, own_place: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", str(run))
+
+    monkeypatch.setattr(os, "fdopen", full)
+    refused(invoke("report", run), "no room left on the disk", "free some space")
+
+
+@pytest.mark.parametrize("verb", ["report", "search"])
+def test_corrupt_journal_names_the_line(verb: str, bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    journal = run / "journal.jsonl"
+    lines = journal.read_bytes().split(b"\n")
+    lines[2] = lines[2].replace(b'"event"', b'"EVENT"')
+    journal.write_bytes(b"\n".join(lines))
+    arguments = ["report", str(run)] if verb == "report" else ["search", "softmax", "--resume", str(run)]
+    refused(invoke(*arguments), "line 3 of", "is damaged")
+
+
+def test_run_of_another_task(bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    result = invoke("search", "log_softmax", "--resume", "softmax-1")
+    refused(result, "is of the task softmax, not log_softmax", "foretell search softmax --resume")
+
+
+def test_run_of_another_device(bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    from dataclasses import replace
+
+    bench.device = replace(bench.device, name="Another CPU")
+    refused(invoke("search", "softmax", "--resume", run, "--no-catalogue"), "its device is", "another directory")
+
+
+def test_run_with_other_settings(bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    refused(invoke("search", "softmax", "--resume", run, "--seed", "7"), "was started with --seed 0, not 7")
+
+
+def test_busy_run(bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    with Journal.open(run):
+        refused(invoke("search", "softmax", "--resume", run), "another process", "wait for it")
+
+
+def test_run_that_exists(bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    refused(invoke("search", "softmax", "--run", run), "already holds a run", "resume it")
+
+
+@pytest.mark.parametrize("arguments", [("report", "nowhere"), ("search", "softmax", "--resume", "nowhere")])
+def test_run_that_is_not_there(arguments: tuple[str, ...], bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    refused(invoke(*arguments), "no run nowhere", "runs/softmax-1")
+
+
+def test_directory_without_a_run(invoke: Invoke, own_place: Path) -> None:
+    refused(invoke("report", own_place), "holds no run", "check the path")
+
+
+def test_report_into_a_directory(invoke: Invoke, run: Path, own_place: Path) -> None:
+    refused(invoke("report", run, "-o", own_place), "is a directory", "report.html")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--profile", "hasty", "quick, standard, thorough"),
+        ("--policy", "guess", "selective"),
+        ("--forecaster", "oracle", "features"),
+        ("--measurements", "0", "above zero"),
+        ("--seconds", "-1", "above zero"),
+        ("--seed", "-1", "must not be negative"),
+    ],
+)
+def test_settings_that_make_no_sense(option: str, value: str, words: str, bench: FakeBench, invoke: Invoke) -> None:
+    refused(invoke("search", "softmax", option, value), words)
+
+
+def test_run_and_resume_exclude_each_other(bench: FakeBench, invoke: Invoke) -> None:
+    refused(invoke("search", "softmax", "--run", "a", "--resume", "b"), "one of the two")
+
+
+def test_broken_bench_is_a_failure_and_no_bad_input(
+    bench: FakeBench, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise BenchBroken("8 candidates in a row could not be measured (no memory): check the device, then resume")
+
+    monkeypatch.setattr(FakeBench, "measure", broken)
+    refused(invoke("search", "softmax", "--profile", "quick"), "8 candidates in a row", "foretell doctor", code=1)
+
+
+def test_reference_needs_a_task(invoke: Invoke) -> None:
+    refused(invoke("tasks", "--reference"), "needs the name of a task")
+
+
+def test_a_problem_is_also_one_json_document(bench: FakeBench, invoke: Invoke) -> None:
+    import json
+
+    result = invoke("search", "sofmax", "--json")
+    assert result.exit_code == 2
+    assert "no task 'sofmax'" in json.loads(result.stdout)["error"]["what"]

@@ -1,0 +1,132 @@
+"""Every task keeps its promises: references are right, costs are positive, templates varied and working."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from foretell.kernels.bench.cpu import CpuBench, reference_candidate
+from foretell.kernels.library import UnknownTask, get, tasks
+from foretell.kernels.measurement import Status
+from foretell.kernels.profiles import BenchEffort
+from foretell.kernels.propose.cpp import templates
+from foretell.kernels.propose.template import TemplateProposer
+from foretell.kernels.task import Task, Tensor, evaluate_size, fill_array, tensor_bytes
+
+NAMES = list(tasks())
+TELLING = ("naive", "slow", "fast", "bad", "good", "race", "wrong", "optimi", "//", "/*")
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[CpuBench]:
+    bench = CpuBench(BenchEffort(check_seeds=1, input_sets=2, fewest_pairs=2, most_pairs=2))
+    yield bench
+    bench.close()
+
+
+def test_there_are_enough_tasks_and_families() -> None:
+    assert len(NAMES) >= 16
+    assert len({task.family for task in tasks().values()}) >= 8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_task_is_well_formed(name: str) -> None:
+    task = get(name)
+    assert 2 <= len(task.workloads) <= 4
+    assert len(task.extra) >= 2
+    assert task.tolerance.reason
+    assert len(task.inputs) + len(task.outputs) + len(task.sizes) <= 16, "the runner passes at most 16 arguments"
+    for workload in task.workloads:
+        moved = sum(tensor_bytes(t, workload.sizes) for t in (*task.inputs, *task.outputs))
+        assert 0 < task.least_bytes(workload.sizes) <= moved
+        assert task.flops(workload.sizes) >= 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_oracle_gives_outputs_of_the_declared_shape(name: str) -> None:
+    task = get(name)
+    for workload in task.extra:
+        rng = np.random.default_rng(7)
+        arrays = {tensor.name: fill_array(tensor, workload.sizes, rng) for tensor in task.inputs}
+        outputs = task.oracle(arrays, workload.sizes)
+        assert [o.shape for o in outputs] == [t.dims(workload.sizes) for t in task.outputs]
+        assert all(np.isfinite(o).all() for o in outputs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reference_is_right_and_one_times_itself(name: str, bench: CpuBench) -> None:
+    task = get(name)
+    [(_, measurement)] = bench.measure(task, [reference_candidate(task)])
+    assert measurement.status is Status.OK, measurement.message
+    assert [t.workload for t in measurement.timings] == [w.name for w in task.workloads]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_template_is_varied_deterministic_and_tells_nothing(name: str) -> None:
+    template = templates()[name]
+    settings = template.settings()
+    sources = [template.render(knobs) for knobs in settings]
+    candidates = {template.candidate(knobs).id for knobs in settings}
+    assert 100 <= len(candidates) <= 500
+    assert sources == [template.render(knobs) for knobs in settings]
+    for source in sources:
+        assert not any(word in source.lower() for word in TELLING)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plainest_setting_of_a_template_works(name: str, bench: CpuBench) -> None:
+    """The first value of every knob is the plainest choice: it must be right."""
+    task, template = get(name), templates()[name]
+    [(_, measurement)] = bench.measure(task, [template.candidate(template.settings()[0])])
+    assert measurement.status is Status.OK, measurement.message
+
+
+def test_proposer_never_repeats_and_runs_dry() -> None:
+    task, template = get("softmax"), templates()["softmax"]
+    proposer = TemplateProposer(template)
+    root = reference_candidate(task)
+    known: set[str] = set()
+    rounds = 0
+    while batch := proposer.propose(task, [root], 64, np.random.default_rng(rounds), known):
+        ids = [candidate.id for candidate in batch]
+        assert len(set(ids)) == len(ids) and not known & set(ids)
+        known |= set(ids)
+        rounds += 1
+    assert known == {template.candidate(knobs).id for knobs in template.settings()}
+
+
+def test_children_of_a_template_candidate_are_neighbours() -> None:
+    task, template = get("softmax"), templates()["softmax"]
+    parent = template.candidate(template.settings()[0])
+    children = TemplateProposer(template).propose(task, [parent], 5, np.random.default_rng(0), {parent.id})
+    for child in children:
+        knobs = child.origin.detail["knobs"]
+        assert 1 <= sum(knobs[k] != parent.origin.detail["knobs"][k] for k in knobs) <= 2
+        assert child.parents == (parent.id,)
+
+
+def test_unknown_task_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownTask, match="softmax"):
+        get("softmx")
+
+
+def test_dimensions_are_read_without_eval() -> None:
+    assert evaluate_size("h - k + 1", {"h": 8, "k": 3}) == 6
+    with pytest.raises(ValueError, match="cannot read"):
+        evaluate_size("__import__('os')", {})
+
+
+def test_workloads_must_name_all_sizes() -> None:
+    task = get("softmax")
+    with pytest.raises(ValueError, match="must give the sizes"):
+        Task(
+            task.name, task.family, "", ("rows",), task.inputs, task.outputs, task.workloads, task.extra,
+            task.tolerance, task.flops, task.oracle, task.references,
+        )  # fmt: skip
+
+
+def test_unknown_fill_is_refused() -> None:
+    with pytest.raises(ValueError, match="unknown fill"):
+        fill_array(Tensor("x", "float32", (2,), fill="zeros"), {}, np.random.default_rng(0))

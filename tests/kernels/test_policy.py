@@ -1,0 +1,131 @@
+"""Measure, trust or drop: each policy's own rule, on top of what every policy must do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foretell.belief import Forecast
+from foretell.kernels.policy import POLICIES, Action, Choice, Policy, View, audited, make_policy
+from foretell.kernels.profiles import QUICK
+from tests.kernels.conformance import PolicyConformance, random_view
+
+PLAIN = replace(QUICK, audit_share=0.0)
+RICH = View((), 2.0, 100, 0, 0.1, 1000, 1e6, 5)
+
+
+def decide(name: str, forecasts: list[Forecast], seed: int = 0, **view: object) -> list[Choice]:
+    seen = replace(RICH, forecasts=tuple(forecasts), **view)  # type: ignore[arg-type]
+    return make_policy(name, PLAIN).decide(seen, np.random.default_rng(seed))
+
+
+class TestAll(PolicyConformance):
+    @pytest.fixture
+    def policy(self) -> Policy:
+        return make_policy("all", QUICK)
+
+
+class TestRandom(PolicyConformance):
+    @pytest.fixture
+    def policy(self) -> Policy:
+        return make_policy("random", QUICK)
+
+
+class TestTop(PolicyConformance):
+    @pytest.fixture
+    def policy(self) -> Policy:
+        return make_policy("top", QUICK)
+
+
+class TestSelective(PolicyConformance):
+    @pytest.fixture
+    def policy(self) -> Policy:
+        return make_policy("selective", QUICK)
+
+
+def test_all_measures_everything() -> None:
+    choices = decide("all", list(random_view(0).forecasts))
+    assert {choice.action for choice in choices} == {Action.MEASURE}
+
+
+@pytest.mark.parametrize("name", ["random", "top"])
+def test_random_and_top_measure_a_fixed_number(name: str) -> None:
+    choices = decide(name, list(random_view(0).forecasts))
+    assert sum(choice.action is Action.MEASURE for choice in choices) == PLAIN.measure_per_batch
+    assert {choice.action for choice in choices} == {Action.MEASURE, Action.DROP}
+
+
+def test_random_draws_differently_each_time() -> None:
+    forecasts = list(random_view(0).forecasts)
+    drawn = {tuple(c.action for c in decide("random", forecasts, seed)) for seed in range(10)}
+    assert len(drawn) > 5
+
+
+def test_top_takes_the_highest_and_fears_failure() -> None:
+    forecasts = [Forecast.from_normal(m, 0.1, p) for m, p in [(3, 0.95), (1, 0), (2, 0), (0, 0), (1.5, 0), (0.5, 0)]]
+    choices = decide("top", forecasts)
+    assert [i for i, choice in enumerate(choices) if choice.action is Action.MEASURE] == [1, 2, 4, 5]
+    assert max(range(6), key=lambda i: choices[i].priority) == 2
+
+
+def test_selective_lets_doubt_decide() -> None:
+    sure_and_slow = Forecast.from_normal(0.0, 0.1, 0.05)
+    unsure_and_slow = Forecast.from_normal(-4.0, 1.5, 0.05)
+    doomed = Forecast.from_normal(3.0, 0.2, 0.97)
+    promising = Forecast.from_normal(0.9, 0.4, 0.1)
+    better = Forecast.from_normal(1.5, 0.4, 0.1)
+    choices = decide("selective", [sure_and_slow, unsure_and_slow, doomed, promising, better])
+    assert [choice.action for choice in choices] == [
+        Action.TRUST,
+        Action.DROP,
+        Action.DROP,
+        Action.MEASURE,
+        Action.MEASURE,
+    ]
+    assert choices[4].priority > choices[3].priority
+    assert "chance of more than 2.04x" in choices[0].reason
+    assert "1.00x" in choices[0].reason
+    assert "too wide" in choices[1].reason
+    assert "97% likely to fail" in choices[2].reason
+
+
+def test_selective_has_no_fixed_number() -> None:
+    hopeless = [Forecast.from_normal(-3.0, 0.1, 0.1)] * 16
+    assert not any(choice.to_measure for choice in decide("selective", hopeless))
+    hopeful = [Forecast.from_normal(1.0 + 0.1 * i, 0.3, 0.1) for i in range(16)]
+    measured = [i for i, choice in enumerate(decide("selective", hopeful)) if choice.to_measure]
+    assert measured == list(range(16 - PLAIN.max_measure_per_batch, 16))
+
+
+def test_selective_explores_a_spread_before_it_knows_anything() -> None:
+    forecasts = [Forecast.from_normal(-5.0 + 0.1 * i, 0.01, 0.0) for i in range(16)]
+    choices = decide("selective", forecasts, learnt=0)
+    assert [i for i, choice in enumerate(choices) if choice.to_measure] == [1, 3, 5, 7, 9, 11, 13, 15]
+    same = [Forecast.from_normal(0.0, 1.0, 0.2)] * 16
+    drawn = {tuple(c.action for c in decide("selective", same, seed, learnt=0)) for seed in range(10)}
+    assert len(drawn) > 5
+
+
+def test_the_audit_takes_its_share_of_what_is_not_measured() -> None:
+    view = replace(RICH, remaining_measurements=10**9, mean_cost_s=None)
+    choices = [Choice(Action.MEASURE, "m"), *[Choice(Action.TRUST, "t"), Choice(Action.DROP, "d")] * 5000]
+    marked = audited(choices, 0.05, view, np.random.default_rng(0))
+    for action in (Action.TRUST, Action.DROP):
+        share = np.mean([choice.audit for choice in marked if choice.action is action])
+        assert 0.04 < share < 0.06
+    assert marked[0] == choices[0]
+    assert all("5% audit" in choice.reason for choice in marked if choice.audit)
+
+
+def test_the_audit_stays_within_the_budget() -> None:
+    choices = [Choice(Action.DROP, "d")] * 100
+    marked = audited(choices, 1.0, replace(RICH, remaining_measurements=7), np.random.default_rng(0))
+    assert sum(choice.audit for choice in marked) == 7
+
+
+def test_an_unknown_policy_is_named_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="selective"):
+        make_policy("greedy", QUICK)
+    assert [make_policy(name, QUICK).name for name in POLICIES] == list(POLICIES)
