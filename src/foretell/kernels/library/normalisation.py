@@ -103,7 +103,7 @@ TASKS = (
         workloads=(
             Workload({"rows": 1536, "cols": 1024}),
             Workload({"rows": 40, "cols": 32768}),
-            Workload({"rows": 20480, "cols": 64}),
+            Workload({"rows": 24576, "cols": 64}),
         ),
         extra=(
             Workload({"rows": 3, "cols": 1}),
