@@ -27,7 +27,9 @@ def read_candidate(task: Task, device: Device, path: Path) -> Candidate:
     from foretell.kernels.candidate import Candidate, Origin
 
     language = _language(task, device, path)
-    return Candidate(task.name, language, _text(task, path), Origin("person", {"file": path.name}))
+    wanted = "source text that defines the task's entry point"
+    text = read_text(path, wanted, f"foretell tasks {task.name} --reference")
+    return Candidate(task.name, language, text, Origin("person", {"file": path.name}))
 
 
 def _language(task: Task, device: Device, path: Path) -> str:
@@ -52,7 +54,10 @@ def _language(task: Task, device: Device, path: Path) -> str:
     return language
 
 
-def _text(task: Task, path: Path) -> str:
+def read_text(path: Path, wanted: str, hint: str = "") -> str:
+    """A source file's text; BadInput where it is missing, too large, binary or empty."""
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}", wanted, "check the path")
     size_bytes = path.stat().st_size
     if size_bytes > MOST_BYTES:
         raise BadInput(
@@ -66,9 +71,5 @@ def _text(task: Task, path: Path) -> str:
     if "\0" in text:
         raise BadInput(f"{path} is binary (byte {text.index(chr(0))} is zero)", "source text in UTF-8")
     if not text.strip():
-        raise BadInput(
-            f"{path} is empty",
-            "source text that defines the task's entry point",
-            f"foretell tasks {task.name} --reference",
-        )
+        raise BadInput(f"{path} is empty", wanted, hint)
     return text

@@ -17,19 +17,44 @@ if TYPE_CHECKING:
     from foretell.kernels.protocols import Bench
     from foretell.kernels.task import Task
 
+    Found = tuple[Path, Candidate, Measurement]
+
 Files = Annotated[
     list[Path],
     typer.Argument(metavar="FILE...", help="Sources that define the task's entry point.", show_default=False),
 ]
 TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", help="A task; `foretell tasks` lists them.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="A task (`foretell tasks` lists them), a KernelBench problem file or a GPU MODE folder.",
+        show_default=False,
+    ),
 ]
 MESSAGE_LINES = 8
 
 
 @plainly
 def measure(task: TaskName, files: Files, as_json: AsJson = False) -> None:
-    """Check and time your kernels against the task's reference."""
+    """Check and time your kernels against the task's reference.
+
+    C++ files run on this machine's CPU, Python files (Triton, CUDA, torch) on its GPU.
+    """
+    if all(path.suffix == ".py" for path in files):
+        from foretell.cli.measure_gpu import measure_on_gpu
+
+        name, device, found = measure_on_gpu(task, files)
+    else:
+        name, device, found = _measure_on_cpu(task, files)
+    if as_json:
+        document(_document(name, device, found))
+    else:
+        _show(name, device, found)
+    if not all(outcome.ok for _, _, outcome in found):
+        raise typer.Exit(FAILED)
+
+
+def _measure_on_cpu(task: str, files: list[Path]) -> tuple[str, Device, list[Found]]:
     from foretell.cli.inputs import read_candidates
     from foretell.kernels import library
     from foretell.kernels.bench.cpu import CpuBench
@@ -47,12 +72,7 @@ def measure(task: TaskName, files: Files, as_json: AsJson = False) -> None:
                     _keep(wanted, bench, candidate, outcome)
     finally:
         bench.close()
-    if as_json:
-        document(_document(wanted, bench.device, found))
-    else:
-        _show(wanted, bench.device, found)
-    if not all(outcome.ok for _, _, outcome in found):
-        raise typer.Exit(FAILED)
+    return wanted.name, bench.device, found
 
 
 def _keep(task: Task, bench: Bench, candidate: Candidate, outcome: Measurement) -> None:
@@ -64,25 +84,26 @@ def _keep(task: Task, bench: Bench, candidate: Candidate, outcome: Measurement) 
         catalogue().put(task, candidate, build, bench.device, outcome)
 
 
-def _document(task: Task, device: Device, found: list[tuple[Path, Candidate, Measurement]]) -> dict[str, Any]:
+def _document(task: str, device: Device, found: list[Found]) -> dict[str, Any]:
     return {
-        "task": task.name,
+        "task": task,
         "device": device.to_dict(),
         "results": [{"file": str(path), "id": c.id} | outcome.to_dict() for path, c, outcome in found],
     }
 
 
-def _show(task: Task, device: Device, found: list[tuple[Path, Candidate, Measurement]]) -> None:
+def _show(task: str, device: Device, found: list[Found]) -> None:
     console = people()
-    console.print(f"[bold]{task.name}[/] on {device.name}\n", highlight=False)
+    console.print(f"[bold]{task}[/] on {device.name}\n", highlight=False)
     for path, _, outcome in found:
         _show_one(path, outcome)
     best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
     if best is not None:
         console.print(f"[dim]{best.method}[/]\n")
-        console.print(f"Next: [bold]foretell search {task.name}[/] to see how much faster it can get")
+        if device.kind == "cpu":
+            console.print(f"Next: [bold]foretell search {task}[/] to see how much faster it can get")
     else:
-        console.print(f"Next: mend it and measure again; [bold]foretell tasks {task.name}[/] tells what is checked")
+        console.print(f"Next: mend it and measure again; [bold]foretell tasks {task}[/] tells what is checked")
 
 
 def _show_one(path: Path, outcome: Measurement) -> None:

@@ -51,7 +51,7 @@ class SelectiveSettings:
     min_gain: float = 0.02
     epsilon: float = 0.05
     interval_level: float = 0.8
-    trust_width_log2: float = 1.0
+    trust_width_log2: float = 1.5
     max_p_fail: float = 0.5
     explore_until: int = 8
     explore_per_batch: int = 8
@@ -133,9 +133,9 @@ class BenchEffort:
     input_sets: int = 6
     fresh_every: int = 4
     fewest_pairs: int = 5
-    most_pairs: int = 24
-    half_width: float = 0.02
-    workload_cap_s: float = 0.5
+    most_pairs: int = 16
+    half_width: float = 0.03
+    workload_cap_s: float = 0.25
     run_timeout_s: float = 2.0
     reference_timeout_s: float = 10.0
     slowest_ratio: float = 100.0
@@ -167,7 +167,7 @@ class GpuEffort:
     most_pairs: int = 45
     half_width: float = 0.01
     workload_cap_s: float = 1.0
-    run_timeout_s: float = 10.0
+    run_timeout_s: float = 2.5
     compile_timeout_s: float = 120.0
     open_timeout_s: float = 60.0
     memory_ratio: float = 0.6

@@ -111,7 +111,10 @@ class Arena:
 
 
 def _same_bytes(raw: NDArray[np.uint8], array: NDArray[Any]) -> bool:
-    return bool(np.array_equal(raw, np.ascontiguousarray(array).view(np.uint8).reshape(-1)))
+    other = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+    whole = len(raw) - len(raw) % 8
+    words = np.array_equal(raw[:whole].view(np.uint64), other[:whole].view(np.uint64))
+    return bool(words and np.array_equal(raw[whole:], other[whole:]))
 
 
 def name_fault(slots: Sequence[Slot], offset: int) -> tuple[str, bool]:

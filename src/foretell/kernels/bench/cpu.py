@@ -24,8 +24,8 @@ from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
 
 METHOD = (
-    "cold data: every cache line of inputs and outputs is flushed before each run; code warm; reference and candidate "
-    "in separate processes, interleaved in alternating order, inputs rotated; median of paired ratios"
+    "cold data: every cache line of inputs and outputs is flushed before each run; code warm, threads awake; reference "
+    "and candidate in separate processes, interleaved in alternating order, inputs rotated; median of paired ratios"
 )
 
 

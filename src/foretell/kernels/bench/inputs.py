@@ -12,11 +12,29 @@ from foretell.kernels.task import Task, Tolerance, Workload, fill_array
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What one output must be: within `low` to `high`, elementwise. `want` is in double precision, for messages."""
+
+    want: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+
+
+def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance) -> Expected:
+    """|got - want| <= absolute + relative * |want| as bounds in the output's own type; integers must be equal."""
+    if np.issubdtype(np.dtype(dtype), np.integer):
+        exact = want.astype(dtype)
+        return Expected(want, exact, exact)
+    room = tolerance.absolute + tolerance.relative * np.abs(want)
+    return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype))
+
+
+@dataclass(frozen=True)
 class InputSet:
-    """Inputs of one workload from one seed, with the expected outputs in double precision."""
+    """Inputs of one workload from one seed, with what the outputs must be."""
 
     inputs: tuple[NDArray[Any], ...]
-    expected: tuple[NDArray[Any], ...]
+    expected: tuple[Expected, ...]
 
 
 def draw(task: Task, workload: Workload, seed: int) -> InputSet:
@@ -24,7 +42,9 @@ def draw(task: Task, workload: Workload, seed: int) -> InputSet:
         raise ValueError(f"task {task.name} has no numpy oracle: it is measured on a GPU only")
     rng = np.random.default_rng(seed)
     arrays = {tensor.name: fill_array(tensor, workload.sizes, rng) for tensor in task.inputs}
-    return InputSet(tuple(arrays.values()), tuple(task.oracle(arrays, workload.sizes)))
+    outputs = task.oracle(arrays, workload.sizes)
+    expected = (expect(o, t.dtype, task.tolerance) for o, t in zip(outputs, task.outputs, strict=True))
+    return InputSet(tuple(arrays.values()), tuple(expected))
 
 
 class InputPool:
@@ -48,16 +68,14 @@ class InputPool:
         return self._sets[key]
 
 
-def mismatch(got: NDArray[Any], want: NDArray[Any], tolerance: Tolerance) -> str:
+def mismatch(got: NDArray[Any], expected: Expected) -> str:
     """How an output differs from what was expected, in words; empty when within tolerance. NaN never passes."""
-    if np.issubdtype(got.dtype, np.integer):
-        wrong = got != want
-    else:
-        with np.errstate(invalid="ignore", over="ignore"):
-            wrong = ~(np.abs(got - want) <= tolerance.absolute + tolerance.relative * np.abs(want))
-    count = int(np.count_nonzero(wrong))
-    if count == 0:
+    right = (got >= expected.low) & (got <= expected.high)
+    if right.all():
         return ""
+    wrong = ~right
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     where = ", ".join(str(int(i)) for i in first)
-    return f"{count} of {got.size} values are wrong; at [{where}] got {got[first]:.6g}, expected {want[first]:.6g}"
+    count = int(np.count_nonzero(wrong))
+    values = f"got {got[first]:.6g}, expected {expected.want[first]:.6g}"
+    return f"{count} of {got.size} values are wrong; at [{where}] {values}"

@@ -35,6 +35,7 @@
 #endif
 #endif
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -228,10 +229,27 @@ static void set_arguments(char* text) {
     for (int i = 0; i < sizes; ++i) g_arguments[used++] = next();
 }
 
+#if defined(__x86_64__)
+static bool has_clflushopt() {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 23 & 1);
+}
+#endif
+
 static void flush_caches() {
 #if defined(__x86_64__)
-    for (int i = 0; i < g_buffer_count; ++i)
-        for (size_t at = 0; at < g_buffers[i].bytes; at += 64) _mm_clflush(g_buffers[i].start + at);
+    static const bool weakly_ordered = has_clflushopt();  // several times as fast, where the CPU has it
+    for (int i = 0; i < g_buffer_count; ++i) {
+        char* start = g_buffers[i].start;
+        const long long bytes = (long long)g_buffers[i].bytes;
+#pragma omp parallel for schedule(static)
+        for (long long at = 0; at < bytes; at += 64) {
+            if (weakly_ordered)
+                asm volatile(".byte 0x66; clflush %0" : "+m"(start[at]));
+            else
+                _mm_clflush(start + at);
+        }
+    }
     _mm_mfence();
 #elif defined(__aarch64__)
     for (int i = 0; i < g_buffer_count; ++i)
@@ -241,17 +259,33 @@ static void flush_caches() {
 #endif
 }
 
+static long long now_ns() {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+// Bring every thread of the pool onto its core before the clock starts: a sleeping virtual core takes milliseconds to
+// come back, and would be counted against whoever uses threads.
+static void wake_threads() {
+    long long until = now_ns() + 200000;
+#pragma omp parallel
+    {
+        while (now_ns() < until) {
+        }
+    }
+}
+
 using Entry = void (*)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                        int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
 
 // Pointers and 64-bit integers are passed alike and the caller cleans up, so one call serves every signature.
 static long long call(Entry entry) {
     const int64_t* a = g_arguments;
-    struct timespec start, end;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    wake_threads();
+    long long start = now_ns();
     entry(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    return (end.tv_sec - start.tv_sec) * 1000000000LL + (end.tv_nsec - start.tv_nsec);
+    return now_ns() - start;
 }
 
 int main(int argc, char** argv) {

@@ -46,7 +46,7 @@ class Bay:
                 self.worker.flush()
                 taken.append(self.worker.run(effort.reference_timeout_s)[0] * 1e-6)
                 for slot, want in zip(slots[len(task.inputs) :], given.expected, strict=True):
-                    wrong = mismatch(self.worker.arena.view(slot), want, task.tolerance)
+                    wrong = mismatch(self.worker.arena.view(slot), want)
                     if wrong:
                         raise WorkerFault(Status.INFRASTRUCTURE, f"is wrong at {workload.name}: {wrong}")
             self.reference_s[workload.name] = min(taken)
@@ -107,7 +107,7 @@ class Trial:
         ):
             return None
         for slot, got, want in zip(slots[len(self._task.inputs) :], outputs, given.expected, strict=True):
-            wrong = mismatch(got, want, self._task.tolerance)
+            wrong = mismatch(got, want)
             if wrong:
                 return Measurement(Status.WRONG, f"output {slot.tensor.name!r} at {workload.name}: {wrong}")
         self._verified[workload.name, index] = [o.view(np.uint8).ravel().copy() for o in outputs]

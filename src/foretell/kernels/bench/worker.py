@@ -25,6 +25,10 @@ START_TIMEOUT_S = 10.0
 ADDRESS_BYTES = 1 << 30
 ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
 
+# A thread to each core: woken threads that share one for a while would be timed as waiting for each other.
+# Those that wait spin, so that the next parallel region finds them; between runs the whole process is stopped.
+_THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads", "OMP_WAIT_POLICY": "active"}
+
 # Names for the system calls that a hostile or careless kernel is likely to try (x86-64 numbers).
 _CALLS = {
     41: "socket", 42: "connect", 56: "clone (a new process)", 57: "fork", 58: "vfork", 59: "execve", 62: "kill",
@@ -87,7 +91,7 @@ class Worker:
         try:
             self._process = subprocess.Popen(
                 command,
-                env=scrubbed_environment(),
+                env=scrubbed_environment() | _THREADS,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -1,0 +1,113 @@
+"""The GPU bench: builders on the CPU's cores feed one warm worker; one measurement at a time on the device."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
+
+from foretell.kernels.bench.gpu.builders import BuilderPool
+from foretell.kernels.bench.gpu.device import detect_gpu
+from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerHandle
+from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.problem import Problem, TaskProblem
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.measurement import Cost, Measurement, Status
+from foretell.kernels.profiles import GPU_BENCH, GpuEffort
+from foretell.kernels.protocols import Build
+from foretell.kernels.task import Task
+
+
+class GpuBench:
+    """Measures `triton`, `cuda` and `torch` candidates on one GPU.
+
+    Candidates are measured in the order in which their builds finish. `problem` may be given in place of a task, for
+    files in KernelBench's or GPU MODE's form.
+    """
+
+    def __init__(self, index: int = 0, effort: GpuEffort = GPU_BENCH, builders: int | None = None) -> None:
+        self.device: Device = detect_gpu(index)
+        self._index, self._effort = index, effort
+        capability = int(self.device.toolchain.split("sm_")[1].split(",")[0])
+        self._builders = BuilderPool(capability, builders, launcher=True)
+        self._worker = WorkerHandle(index)
+        self._judge: tuple[str, Judge] | None = None
+        self.waited_for_build_s = 0.0
+        self.spent_s: dict[str, float] = defaultdict(float)
+
+    def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
+        spec = TaskProblem(task.name).spec
+        futures = [self._builders.submit(spec, candidate) for candidate in candidates]
+        return [future.result() for future in futures]
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
+    ) -> Iterator[tuple[Candidate, Measurement]]:
+        yield from self.measure_problem(TaskProblem(task.name), candidates, hopeless_below)
+
+    def measure_problem(
+        self, problem: Problem, candidates: Sequence[Candidate], hopeless_below: float | None = None
+    ) -> Iterator[tuple[Candidate, Measurement]]:
+        """As `measure`, for any problem. A lost device is retried once with a new worker, then `infrastructure`."""
+        waiting: dict[Future[Build], Candidate] = {
+            self._builders.submit(problem.spec, candidate): candidate for candidate in candidates
+        }
+        while waiting:
+            started = time.perf_counter()
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            self.waited_for_build_s += time.perf_counter() - started
+            for future in done:
+                candidate = waiting.pop(future)
+                yield candidate, self._measure_one(problem, candidate, future.result(), hopeless_below)
+
+    def queue(self, problem: Problem, candidates: Sequence[Candidate]) -> None:
+        """Let the builders begin; `measure_problem` takes what they have made."""
+        for candidate in candidates:
+            self._builders.submit(problem.spec, candidate)
+
+    def build_one(self, problem: Problem, candidate: Candidate) -> Build:
+        return self._builders.submit(problem.spec, candidate).result()
+
+    def prepare(self, problem: Problem) -> None:
+        """Start the worker and make inputs and expected values before the clock of a batch runs."""
+        self._judge_of(problem).ensure_open()
+
+    def close(self) -> None:
+        self._builders.close()
+        self._worker.stop()
+        self._retire()
+
+    @property
+    def worker_starts(self) -> int:
+        return self._worker.starts
+
+    def _retire(self) -> None:
+        if self._judge is not None:
+            for name, value in self._judge[1].spent_s.items():
+                self.spent_s[name] += value
+        self._judge = None
+
+    def _judge_of(self, problem: Problem) -> Judge:
+        if self._judge is None or self._judge[0] != problem.name:
+            self._retire()
+            judge = Judge(problem, self._worker, self.device, self._effort, self._index)
+            self._judge = (problem.name, judge)
+        return self._judge[1]
+
+    def _measure_one(
+        self, problem: Problem, candidate: Candidate, built: Build, hopeless_below: float | None
+    ) -> Measurement:
+        if not built.ok:
+            return Measurement(built.status, built.message, cost=Cost(build_s=built.seconds), device=self.device.id)
+        outcome = Measurement(Status.INFRASTRUCTURE, "not measured", device=self.device.id)
+        for _ in range(2):
+            try:
+                outcome = self._judge_of(problem).judge(candidate, hopeless_below, traced=bool(built.features))
+                break
+            except DeviceLost as lost:
+                outcome = Measurement(Status.INFRASTRUCTURE, str(lost), device=self.device.id)
+        cost = replace(outcome.cost, build_s=built.seconds)
+        return replace(outcome, cost=cost)

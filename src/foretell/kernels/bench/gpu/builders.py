@@ -1,0 +1,175 @@
+"""Builds in parallel on the CPU's cores: builder processes that trace candidates on fake tensors and compile them."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from multiprocessing.connection import Connection
+from typing import Any
+
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.isolation import scrubbed_environment
+from foretell.kernels.measurement import Status
+from foretell.kernels.protocols import Build
+from foretell.kernels.store.locations import cache_dir
+
+BUILD_TIMEOUT_S = 40.0
+MESSAGE_CHARACTERS = 2000
+
+
+class BuilderPool:
+    """As many builder processes as cores, started when first needed; each is killed and replaced if a build hangs."""
+
+    def __init__(self, capability: int, processes: int | None = None, launcher: bool = False) -> None:
+        self._capability, self._launcher = capability, launcher
+        self._jobs: queue.Queue[tuple[dict[str, Any], Future[Build]] | None] = queue.Queue()
+        self._count = processes or max(1, (os.cpu_count() or 2) - 2)
+        self._threads: list[threading.Thread] = []
+        self._made: dict[str, Future[Build]] = {}
+
+    def submit(self, spec: dict[str, Any], candidate: Candidate) -> Future[Build]:
+        """A future of the build; the same candidate is built once."""
+        if candidate.id not in self._made:
+            future: Future[Build] = Future()
+            self._made[candidate.id] = future
+            job = {"spec": spec, "source": candidate.source, "language": candidate.language}
+            self._jobs.put((job, future))
+            if len(self._threads) < self._count:
+                thread = threading.Thread(target=self._keep_busy, daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        return self._made[candidate.id]
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    def _keep_busy(self) -> None:
+        builder = _Builder(self._capability, self._launcher)
+        while (item := self._jobs.get()) is not None:
+            job, future = item
+            future.set_result(builder.build(job))
+        builder.stop()
+
+
+class _Builder:
+    """One builder process."""
+
+    def __init__(self, capability: int, launcher: bool) -> None:
+        self._settings = (capability, launcher)
+        self._process: Any = None
+        self._connection: Any = None
+
+    def build(self, job: dict[str, Any]) -> Build:
+        from foretell.kernels.bench.gpu.handle import fork_server
+
+        started = time.perf_counter()
+        if self._process is None:
+            context = fork_server()
+            self._connection, theirs = context.Pipe()
+            arguments = (theirs, *self._settings, str(cache_dir()))
+            self._process = context.Process(target=_serve, args=arguments, daemon=True)
+            self._process.start()
+            theirs.close()
+        try:
+            self._connection.send_bytes(json.dumps(job).encode())
+            if not self._connection.poll(BUILD_TIMEOUT_S):
+                self.stop()
+                return Build(Status.TIMEOUT, f"the build did not finish within {BUILD_TIMEOUT_S:g} s")
+            answer = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError, ValueError):
+            self.stop()
+            return Build(Status.COMPILE_ERROR, "the compiler crashed", seconds=time.perf_counter() - started)
+        return Build(
+            Status(answer["status"]), answer["message"], answer["features"], None, time.perf_counter() - started
+        )
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join(5)
+            self._connection.close()
+            self._process = None
+
+
+def _serve(connection: Connection, capability: int, launcher: bool, cache: str) -> None:
+    """A builder's loop: no GPU, no secrets, one job after the other."""
+    kept = scrubbed_environment()
+    os.environ.clear()
+    os.environ.update(
+        kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", HOME=cache, CUDA_VISIBLE_DEVICES=""
+    )
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    while True:
+        try:
+            job = json.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        answer = _build(job, capability, launcher)
+        connection.send_bytes(json.dumps(answer.to_dict()).encode())
+
+
+def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
+    from foretell.kernels.bench.gpu.problem import from_spec
+    from foretell.kernels.languages.python_source import NoEntry, entry_of, load_module, unload
+    from foretell.kernels.languages.tracing import fake_mode, launch_features, trace
+
+    problem = from_spec(job["spec"])
+    counts: list[int] = []
+
+    def run() -> None:
+        module = load_module(job["source"])
+        try:
+            with fake_mode():
+                entry = entry_of(module, problem.init_inputs)
+                for case in problem.cases:
+                    entry(*problem.traced_inputs(case))
+                    counts.append(1)
+        finally:
+            unload(module)
+
+    if job["language"] == "torch":
+        return _parse_only(job["source"])
+    try:
+        launches = trace(run, capability, launcher)
+    except (SyntaxError, NoEntry) as error:
+        return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
+    except Exception as error:
+        kind = type(error).__name__
+        text = f"{kind}: {error}"[:MESSAGE_CHARACTERS]
+        if kind in (
+            "CompilationError",
+            "CompileError",
+            "PTXASError",
+            "NameError",
+            "OutOfResources",
+            "UnsupportedLanguageConstruct",
+        ):
+            return Build(Status.COMPILE_ERROR, text)
+        # Host code that fake tensors cannot follow (reading values, raw pointers) is left to the worker.
+        return Build(Status.OK, f"not traced: {text}"[:300], {})
+    features = launch_features(launches[: max(1, len(launches) // max(1, len(counts)))])
+    return Build(Status.OK, "", features)
+
+
+def _parse_only(source: str) -> Build:
+    """Plain torch programs have nothing to compile beforehand."""
+    try:
+        compile(source, "candidate.py", "exec")
+    except (SyntaxError, ValueError) as error:
+        return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
+    return Build(Status.OK, "", {})
+
+
+def build_here(specs: Sequence[tuple[dict[str, Any], Candidate]], capability: int) -> list[Build]:
+    """Build one after the other in this process: for tests and single files. Leaves Triton's driver unset."""
+    return [_build({"spec": spec, "source": c.source, "language": c.language}, capability, False) for spec, c in specs]

@@ -1,0 +1,122 @@
+"""The CUDA driver by `ctypes`: events, modules and launches that no candidate can patch from Python.
+
+Function pointers are taken when this module is imported, before any candidate is. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
+from functools import cache
+from typing import Any
+
+EVENT_EXTERNAL = 1  # CU_EVENT_RECORD_EXTERNAL: an event node in a captured graph that is timed on every replay
+LIMIT_PERSISTING_L2 = 0x06
+ATTRIBUTE_MAX_DYNAMIC_SHARED = 8
+
+
+class CudaError(RuntimeError):
+    """A driver call failed; `code` is the driver's number, and most codes above 600 poison the whole context."""
+
+    def __init__(self, code: int, what: str) -> None:
+        super().__init__(f"CUDA error {code} ({_name(code)}) in {what}")
+        self.code = code
+
+
+@cache
+def library() -> Any:
+    """libcuda; OSError where there is no driver."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _name(code: int) -> str:
+    text = c_char_p()
+    try:
+        library().cuGetErrorName(c_int(code), byref(text))
+    except OSError:
+        return "no driver"
+    return text.value.decode() if text.value else "unknown"
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Call a driver function by name; CudaError unless it succeeds."""
+    code = int(getattr(library(), name)(*arguments))
+    if code != 0:
+        raise CudaError(code, name)
+
+
+class Event:
+    """A timing event."""
+
+    def __init__(self) -> None:
+        self._handle = c_void_p()
+        call("cuEventCreate", byref(self._handle), c_uint(0))
+
+    def record(self, stream: int) -> None:
+        call("cuEventRecord", self._handle, c_void_p(stream))
+
+    def record_in_graph(self, stream: int) -> None:
+        """Record as a node of the graph being captured on `stream`."""
+        call("cuEventRecordWithFlags", self._handle, c_void_p(stream), c_uint(EVENT_EXTERNAL))
+
+    def elapsed_us(self, end: Event) -> float:
+        """Microseconds from this event to `end`; both must have completed."""
+        value = c_float()
+        call("cuEventElapsedTime", byref(value), self._handle, end._handle)
+        return value.value * 1e3
+
+    def close(self) -> None:
+        call("cuEventDestroy_v2", self._handle)
+
+
+def synchronize() -> None:
+    """Wait for everything in this context, on every stream."""
+    call("cuCtxSynchronize")
+
+
+def persisting_l2_bytes() -> int:
+    """How much of L2 is set aside for persisting accesses."""
+    value = c_size_t()
+    call("cuCtxGetLimit", byref(value), c_int(LIMIT_PERSISTING_L2))
+    return value.value
+
+
+def forbid_persisting_l2() -> None:
+    """Give up any L2 set aside for persisting accesses, so that a flush is a flush."""
+    call("cuCtxSetLimit", c_int(LIMIT_PERSISTING_L2), c_size_t(0))
+    call("cuCtxResetPersistingL2Cache")
+
+
+class Module:
+    """A cubin loaded into the current context."""
+
+    def __init__(self, image: bytes) -> None:
+        self._handle = c_void_p()
+        call("cuModuleLoadData", byref(self._handle), c_char_p(image))
+        self._functions: dict[str, c_void_p] = {}
+
+    def function(self, name: str) -> c_void_p:
+        if name not in self._functions:
+            handle = c_void_p()
+            call("cuModuleGetFunction", byref(handle), self._handle, name.encode())
+            self._functions[name] = handle
+        return self._functions[name]
+
+    def launch(
+        self,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: list[Any],
+        shared_bytes: int,
+        stream: int,
+    ) -> None:
+        """Launch with `ctypes` values as arguments."""
+        function = self.function(name)
+        if shared_bytes > 48 * 1024:
+            call("cuFuncSetAttribute", function, c_int(ATTRIBUTE_MAX_DYNAMIC_SHARED), c_int(shared_bytes))
+        pointers = (c_void_p * len(arguments))(*(ctypes.cast(byref(a), c_void_p) for a in arguments))
+        call(
+            "cuLaunchKernel", function, *(c_uint(v) for v in (*grid, *block)), c_uint(shared_bytes), c_void_p(stream),
+            pointers, None,
+        )  # fmt: skip

@@ -1,0 +1,338 @@
+"""The judge: owns inputs and expected values, asks the worker to run, and decides.
+
+Its process runs no foreign code. Inputs and the buffers for outputs are its own device memory, lent to the worker; what
+the outputs must be stays in memory that the worker cannot map.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foretell.kernels.bench.gpu.handle import WorkerFailed, WorkerHandle
+from foretell.kernels.bench.gpu.nvml import conditions
+from foretell.kernels.bench.gpu.problem import Case, Problem
+from foretell.kernels.bench.statistics import combine, surely_below, tight_enough, timing
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.measurement import Cost, Measurement, Status, Timing
+from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.task import Tolerance
+
+
+@dataclass
+class Exhibit:
+    """One case on the device: input sets lent to the worker, kept copies, expected outputs, and output buffers.
+
+    `bounds` hold what each output must lie between, in the output's own type.
+    """
+
+    case: Case
+    inputs: list[list[Any]]
+    kept: list[list[Any]]
+    expected: list[list[Any]]
+    bounds: list[list[tuple[Any, Any]]]
+    rings: list[list[Any]]
+
+
+class Judge:
+    """Judges candidates of one problem on one GPU."""
+
+    def __init__(self, problem: Problem, worker: WorkerHandle, device: Device, effort: GpuEffort, index: int) -> None:
+        import torch
+
+        self._torch = torch
+        self._problem, self._worker, self._device, self._effort, self._index = problem, worker, device, effort, index
+        self._pool = torch.cuda.MemPool()
+        self._exhibits = [self._exhibit(case) for case in problem.cases]
+        self._opened_at = -1
+        self._dirty = False
+        self.spent_s: dict[str, float] = defaultdict(float)
+        self._overhead_s: dict[int, float] = {}
+
+    def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
+        """Check and time one candidate. Failures are values; DeviceLost where no worker can be had.
+
+        What was not `traced` in its build may still have to compile, and gets the time for it.
+        """
+        started = time.perf_counter()
+        self.ensure_open()
+        try:
+            outcome = self._trial(candidate, hopeless_below, traced)
+        except WorkerFailed as failure:
+            outcome = Measurement(failure.status, str(failure))
+        if self._worker.alive:
+            try:
+                self._ask("unload", self._effort.run_timeout_s)
+            except WorkerFailed:
+                self._worker.stop()
+        if outcome.status is Status.CHEAT:
+            self._worker.stop()  # whatever it replaced or left running goes with the process
+        self._dirty = not outcome.ok
+        wall_s = time.perf_counter() - started
+        return Measurement(
+            outcome.status,
+            outcome.message,
+            outcome.speedup,
+            outcome.low,
+            outcome.high,
+            outcome.timings,
+            outcome.stopped_early,
+            Cost(0.0, wall_s, wall_s),
+            outcome.method,
+            self._device.id,
+            conditions(self._index),
+        )
+
+    def _draw(self, case: Case) -> list[Any]:
+        return self._problem.inputs(case, int.from_bytes(os.urandom(7), "big"), "cuda")
+
+    def _lend(self, tensors: Sequence[Any], empty: bool = False) -> list[Any]:
+        """Copies in the pool that is lent; nothing else is ever allocated there."""
+        torch = self._torch
+        with torch.cuda.use_mem_pool(self._pool):
+            return [
+                (torch.empty_like(t) if empty else t.clone()) if isinstance(t, torch.Tensor) else t for t in tensors
+            ]
+
+    def _exhibit(self, case: Case) -> Exhibit:
+        sets = self._effort.check_sets + self._effort.timed_sets if case.timed else 1
+        kept = [self._draw(case) for _ in range(sets)]
+        wanted = [self._problem.expected(inputs, "cuda") for inputs in kept]
+        plain = self._as_returned(kept[0])
+        rings = [self._lend(plain, empty=True) for _ in range(sets)]
+        bounds = [self._bounds(each, plain) for each in wanted]
+        return Exhibit(case, [self._lend(inputs) for inputs in kept], kept, wanted, bounds, rings)
+
+    def _bounds(self, wanted: Sequence[Any], plain: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """|got - want| <= absolute + relative * |want|, as two tensors that are quick to compare with."""
+        tolerance, found = self._problem.tolerance, []
+        for want, like in zip(wanted, plain, strict=True):
+            if not like.is_floating_point():
+                exact = want.to(like.dtype)
+                found.append((exact, exact))
+                continue
+            room = tolerance.absolute + tolerance.relative * want.abs()
+            wide = self._torch.float32 if like.dtype.itemsize < 4 else like.dtype
+            found.append(((want - room).to(wide), (want + room).to(wide)))
+        return found
+
+    def _as_returned(self, inputs: Sequence[Any]) -> list[Any]:
+        """What the reference returns for these very inputs: the dtypes and shapes a candidate must match."""
+        from foretell.kernels.bench.gpu.problem import as_list
+
+        return as_list(self._problem.reference("cuda")(*inputs))
+
+    def ensure_open(self) -> None:
+        """A worker that knows the problem; started or told anew where needed."""
+        self._worker.start()
+        if self._opened_at == self._worker.starts:
+            return
+        from multiprocessing.reduction import ForkingPickler
+
+        import torch.multiprocessing.reductions  # noqa: F401 - teaches the pickler to lend device memory
+
+        self._torch.cuda.synchronize()
+        self._worker.ask(
+            self._effort.open_timeout_s,
+            do="problem",
+            spec=self._problem.spec,
+            inputs=bytes(ForkingPickler.dumps([e.inputs for e in self._exhibits])),
+            rings=bytes(ForkingPickler.dumps([e.rings for e in self._exhibits])),
+            check_sets=self._effort.check_sets,
+        )
+        self._opened_at = self._worker.starts
+
+    def _trial(self, candidate: Candidate, hopeless_below: float | None, traced: bool) -> Measurement:
+        effort = self._effort
+        limit_s = effort.run_timeout_s if traced else effort.compile_timeout_s
+        for exhibit in self._exhibits:
+            if self._dirty:
+                self._restore(exhibit)
+            self._poison(exhibit)
+        self._torch.cuda.synchronize()
+        self._ask("load", limit_s, source=candidate.source, language=candidate.language)
+        for exhibit in self._exhibits:
+            count = effort.check_sets if exhibit.case.timed else 1
+            fault = self._inspect(exhibit, range(count))
+            if fault:
+                return fault
+        timings: list[Timing] = []
+        methods: set[str] = set()
+        stopped = False
+        for index, exhibit in enumerate(self._exhibits):
+            if not exhibit.case.timed:
+                continue
+            methods.add(str(self._ask("prepare", limit_s, case=index)["method"]))
+            result = self._pairs(index, exhibit, hopeless_below, stopped)
+            if isinstance(result, Measurement):
+                return result
+            summary, stopped = result
+            timings.append(summary)
+        speedup, low, high = combine(timings)
+        method = (
+            f"CUDA {'/'.join(sorted(methods))} timed by driver events; L2 flushed before every run; inputs rotated; "
+            "reference and candidate interleaved; median of paired ratios"
+        )
+        return Measurement(Status.OK, "", speedup, low, high, tuple(timings), stopped, method=method)
+
+    def _pairs(
+        self, index: int, exhibit: Exhibit, hopeless_below: float | None, hurry: bool
+    ) -> tuple[Timing, bool] | Measurement:
+        effort = self._effort
+        timed = range(effort.check_sets, effort.check_sets + effort.timed_sets)
+        references: list[float] = []
+        candidates: list[float] = []
+        deadline = time.perf_counter() + effort.workload_cap_s
+        while True:
+            started = time.perf_counter()
+            got = self._ask("pairs", effort.run_timeout_s, case=index, count=effort.chunk_pairs)
+            wall_s = time.perf_counter() - started
+            references += got["reference_us"]
+            candidates += got["candidate_us"]
+            fault = self._clock_fault(index, got, wall_s) or self._inspect(exhibit, timed)
+            if fault:
+                return fault
+            if hopeless_below is not None and surely_below(references, candidates, hopeless_below):
+                hurry = True
+            enough = len(candidates) >= effort.fewest_pairs and tight_enough(references, candidates, effort.half_width)
+            if hurry or enough or len(candidates) >= effort.most_pairs or time.perf_counter() > deadline:
+                break
+        fault = self._fresh_round(index, exhibit, timed, candidates, references)
+        if fault:
+            return fault
+        return timing(exhibit.case.name, references, candidates), hurry
+
+    def _fresh_round(
+        self, index: int, exhibit: Exhibit, timed: range, candidates: Sequence[float], references: Sequence[float]
+    ) -> Measurement | None:
+        """New data in the timed inputs, one more run of each: right again, and no slower than on data seen before."""
+        started = time.perf_counter()
+        for number in timed:
+            fresh = self._draw(exhibit.case)
+            exhibit.kept[number] = fresh
+            exhibit.expected[number] = self._problem.expected(fresh, "cuda")
+            exhibit.bounds[number] = self._bounds(exhibit.expected[number], exhibit.rings[number])
+            for lent, value in zip(exhibit.inputs[number], fresh, strict=True):
+                if isinstance(value, self._torch.Tensor):
+                    lent.copy_(value)
+        self._poison(exhibit)
+        self._torch.cuda.synchronize()
+        self.spent_s["new data"] += time.perf_counter() - started
+        got = self._ask("pairs", self._effort.run_timeout_s, case=index, count=len(timed))
+        fault = self._inspect(exhibit, timed)
+        if fault:
+            return fault
+        drift = max(1.0, min(got["reference_us"]) / statistics.median(references))
+        usual = statistics.median(candidates) * drift
+        if min(got["candidate_us"]) > usual / self._effort.memory_ratio + self._effort.memory_slack_us:
+            words = f"{min(got['candidate_us']):.0f} us on new inputs, {usual:.0f} us on inputs seen before"
+            return Measurement(Status.CHEAT, f"results are remembered: {words}")
+        floor_us = self._floor_us(exhibit.case)
+        if statistics.median(candidates) < floor_us:
+            words = f"{statistics.median(candidates):.1f} us is less than the {floor_us:.1f} us that physics allows"
+            return Measurement(Status.CHEAT, words)
+        return None
+
+    def _floor_us(self, case: Case) -> float:
+        """Time to read the inputs once from the fastest level they could lie in, with a margin for our figures."""
+        exhibit = next(e for e in self._exhibits if e.case is case)
+        tensors = [t for t in exhibit.inputs[0] if isinstance(t, self._torch.Tensor)]
+        if self._problem.spec["kind"] == "task":
+            from foretell.kernels.library import get
+
+            least = get(self._problem.name, "gpu").least_bytes(case.sizes) / 2
+        else:
+            least = 0.0 if not tensors else float(max(t.numel() * t.element_size() for t in tensors)) / 2
+        return least / (self._effort.physics_margin * self._device.bandwidth_bytes_per_s) * 1e6
+
+    def _clock_fault(self, index: int, got: dict[str, Any], wall_s: float) -> Measurement | None:
+        """The worker's times must fit into the time the judge waited, and account for most of what varies in it."""
+        claimed_s = (sum(got["reference_us"]) + sum(got["candidate_us"])) * 1e-6
+        if claimed_s > wall_s * 1.1 + 1e-3:
+            return Measurement(
+                Status.CHEAT, f"its clock claims {claimed_s * 1e3:.1f} ms of {wall_s * 1e3:.1f} ms waited"
+            )
+        beyond_s = wall_s - claimed_s
+        usual_s = self._overhead_s.get(index)
+        self._overhead_s[index] = beyond_s if usual_s is None else min(usual_s, beyond_s)
+        allowed_s = self._effort.clock_slack_s + (usual_s or beyond_s) * 3 + 4 * claimed_s
+        if beyond_s > allowed_s:
+            return Measurement(Status.CHEAT, f"{beyond_s * 1e3:.0f} ms passed that its clock does not account for")
+        return None
+
+    def _ask(self, do: str, timeout_s: float, **details: Any) -> dict[str, Any]:
+        started = time.perf_counter()
+        try:
+            return self._worker.ask(timeout_s, do=do, **details)
+        finally:
+            self.spent_s[do] += time.perf_counter() - started
+
+    def _restore(self, exhibit: Exhibit) -> None:
+        """Undo whatever a failed candidate may have done to the inputs."""
+        for lent, kept in zip(exhibit.inputs, exhibit.kept, strict=True):
+            for ours, value in zip(lent, kept, strict=True):
+                if isinstance(value, self._torch.Tensor):
+                    ours.copy_(value)
+
+    def _poison(self, exhibit: Exhibit) -> None:
+        for ring in exhibit.rings:
+            for output in ring:
+                output.fill_(float("nan") if output.is_floating_point() else -113)
+
+    def _inspect(self, exhibit: Exhibit, numbers: range) -> Measurement | None:
+        """None when the inputs are untouched and the outputs in the rings are right."""
+        started = time.perf_counter()
+        try:
+            return self._compare(exhibit, numbers)
+        finally:
+            self.spent_s["compare"] += time.perf_counter() - started
+
+    def _compare(self, exhibit: Exhibit, numbers: range) -> Measurement | None:
+        """Everything is queued before the device is waited for once; only a failure is looked at closely."""
+        torch = self._torch
+        good = [
+            (lent == kept).all()
+            for number in numbers
+            for lent, kept in zip(exhibit.inputs[number], exhibit.kept[number], strict=True)
+            if isinstance(kept, torch.Tensor)
+        ]
+        good += [
+            ((got >= low) & (got <= high)).all()
+            for number in numbers
+            for got, (low, high) in zip(exhibit.rings[number], exhibit.bounds[number], strict=True)
+        ]
+        if bool(torch.stack(good).all()):
+            return None
+        return self._explain(exhibit, numbers)
+
+    def _explain(self, exhibit: Exhibit, numbers: range) -> Measurement | None:
+        torch = self._torch
+        for number in numbers:
+            for position, (lent, kept) in enumerate(zip(exhibit.inputs[number], exhibit.kept[number], strict=True)):
+                if isinstance(kept, torch.Tensor) and not torch.equal(lent, kept):
+                    return Measurement(Status.CHEAT, f"input {position} was changed at {exhibit.case.name}")
+            for position, (got, want) in enumerate(zip(exhibit.rings[number], exhibit.expected[number], strict=True)):
+                wrong = mismatch(torch, got, want, self._problem.tolerance)
+                if wrong:
+                    return Measurement(Status.WRONG, f"output {position} at {exhibit.case.name}: {wrong}")
+        return None
+
+
+def mismatch(torch: Any, got: Any, want: Any, tolerance: Tolerance) -> str:
+    """How an output differs from what was expected, in words; empty when within tolerance. NaN never passes."""
+    if not got.is_floating_point():
+        wrong = got != want.to(got.dtype)
+    else:
+        wrong = ~((got - want).abs() <= tolerance.absolute + tolerance.relative * want.abs())
+    count = int(wrong.sum())
+    if count == 0:
+        return ""
+    first = int(wrong.reshape(-1).to(torch.int8).argmax())
+    have, need = got.reshape(-1)[first].item(), want.reshape(-1)[first].item()
+    return f"{count} of {got.numel()} values are wrong; the first, number {first}, is {have:.6g}, expected {need:.6g}"

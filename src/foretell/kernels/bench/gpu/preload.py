@@ -1,0 +1,19 @@
+"""Imported once by the fork server, so that every worker and builder starts with the heavy modules in place."""
+
+import torch
+import torch._dynamo  # the first dispatch mode would import it, inside a measurement
+import torch._subclasses.fake_tensor
+import torch.utils._python_dispatch  # noqa: F401
+
+import foretell.cuda
+import foretell.kernels.bench.gpu.problem
+import foretell.kernels.languages.tracing
+import foretell.kernels.library  # noqa: F401
+
+try:
+    import triton
+    import triton.backends.nvidia.compiler
+    import triton.compiler
+    import triton.language  # noqa: F401
+except ImportError:
+    pass  # no Triton here: such candidates fail to build, with that as the reason

@@ -1,0 +1,146 @@
+"""The worker's loop: takes commands from the judge, runs candidates on the device, answers in JSON.
+
+Started by a fork server that has torch and Triton imported but no CUDA context, so that a new worker after a broken one
+is ready in well under a second. Answers are JSON and never pickles: the judge reads nothing executable from here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import pickle
+import resource
+import tempfile
+import traceback
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels.isolation import scrubbed_environment
+
+HOST_MEMORY_BYTES = 200 << 30  # address space: CUDA reserves a great deal of it
+MESSAGE_CHARACTERS = 2000
+
+
+def main(connection: Connection, index: int, cache: str) -> None:
+    """Serve one judge until it hangs up. Runs in a fresh process of its own session."""
+    os.setsid()
+    kept = scrubbed_environment()
+    os.environ.clear()
+    os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=str(index))
+    os.environ["HOME"] = cache
+    os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="foretell-worker-")
+    _close_all_but(connection.fileno())
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    faulthandler.disable()
+    _serve(connection)
+
+
+def _close_all_but(kept: int) -> None:
+    """Let go of the fork server's own channels, which a candidate could write to."""
+    for fd in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if fd > 2 and fd != kept:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+def _serve(connection: Connection) -> None:
+    import gc
+
+    import torch
+
+    from foretell.kernels.bench.gpu import driver
+    from foretell.kernels.bench.gpu.session import Session
+    from foretell.kernels.bench.gpu.watch import Snapshot
+
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    torch.set_grad_enabled(False)
+    driver.forbid_persisting_l2()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    snapshot = Snapshot()
+    gc.freeze()
+    session: Session | None = None
+    _answer(connection, {"ready": torch.cuda.get_device_name()})
+    while True:
+        try:
+            raw = connection.recv_bytes()
+        except EOFError:
+            return
+        command: dict[str, Any] = pickle.loads(raw)  # from the judge, who trusts himself
+        try:
+            if command["do"] == "problem":
+                if session is not None:
+                    session.close()
+                session = _open(command)
+                _answer(connection, {"ok": True})
+                continue
+            assert session is not None
+            _answer(connection, {"ok": True} | (_obey(session, command, snapshot) or {}))
+        except BaseException as error:
+            fault = _describe(error)
+            _answer(connection, fault)
+            if fault["sticky"]:
+                os._exit(1)
+
+
+def _open(command: dict[str, Any]) -> Any:
+    from foretell.kernels.bench.gpu.problem import from_spec
+    from foretell.kernels.bench.gpu.session import Session
+
+    problem = from_spec(command["spec"])
+    return Session(problem, pickle.loads(command["inputs"]), pickle.loads(command["rings"]), command["check_sets"])
+
+
+def _obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any] | None:
+    do = command["do"]
+    if do == "load":
+        loaded: dict[str, Any] = session.load(command["source"], command["language"], snapshot)
+        return loaded
+    if do == "prepare":
+        return {"method": session.prepare(command["case"])}
+    if do == "pairs":
+        samples: dict[str, Any] = session.pairs(command["case"], command["count"], snapshot)
+        return samples
+    if do == "unload":
+        session.unload()
+        return None
+    raise ValueError(f"unknown command {do!r}")
+
+
+def _describe(error: BaseException) -> dict[str, Any]:
+    """An exception as a typed failure: which kind, in what words, and whether the context survives it."""
+    import torch
+
+    from foretell.cuda import CompileError
+    from foretell.kernels.bench.gpu.session import Refused, is_sticky
+    from foretell.kernels.languages.python_source import NoEntry
+
+    kind = type(error).__name__
+    text = f"{kind}: {error}"[:MESSAGE_CHARACTERS]
+    sticky = is_sticky(error)
+    if isinstance(error, Refused):
+        return {"status": error.status, "message": str(error), "sticky": False}
+    if sticky:
+        return {"status": "crash", "message": text, "sticky": True}
+    if isinstance(error, torch.OutOfMemoryError):
+        torch.cuda.empty_cache()
+        return {"status": "launch_error", "message": "out of device memory", "sticky": False}
+    if isinstance(error, CompileError | NoEntry | SyntaxError) or kind in (
+        "CompilationError",
+        "PTXASError",
+        "NameError",
+    ):
+        return {"status": "compile_error", "message": text, "sticky": False}
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return {"status": "launch_error", "message": f"{text} (line {where.lineno})", "sticky": False}
+
+
+def _answer(connection: Connection, answer: dict[str, Any]) -> None:
+    connection.send_bytes(json.dumps(answer).encode())
