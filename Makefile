@@ -12,7 +12,7 @@ $(VENV)/.runtime: pyproject.toml
 
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' torch==2.13.0 triton==3.9.0
 	touch $@ $(VENV)/.runtime
 
 ## A whole selective search on this machine's CPU: no GPU, no key.

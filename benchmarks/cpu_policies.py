@@ -26,6 +26,7 @@ from foretell.belief.bins import bin_of
 from foretell.kernels.bench.cpu import CpuBench
 from foretell.kernels.forecast import make as make_forecaster
 from foretell.kernels.library import tasks
+from foretell.kernels.measurement import Measurement
 from foretell.kernels.policy import make_policy
 from foretell.kernels.profiles import Budgets, Profile
 from foretell.kernels.propose.cpp import templates
@@ -85,7 +86,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "dropped": state.dropped,
         "audited": state.audited,
         "failed": sum(state.failures.values()),
-        "device_s": sum(n.measurement.cost.device_s for n in state.nodes.values() if n.measurement is not None),
+        "device_s": sum(_device_s(n.measurement) for n in state.nodes.values() if n.measurement is not None),
         "confidence": confidence,
         "right": right,
         "covered": covered,
@@ -93,6 +94,10 @@ def summary(state: RunState) -> dict[str, Any]:
         "medians": medians,
         "stopped": state.finished.reason.value if state.finished else None,
     }
+
+
+def _device_s(measurement: Measurement) -> float:
+    return min(measurement.cost.device_s, measurement.cost.wall_s)
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -60,12 +60,13 @@ class TestFiles:
         (own_place / "a.cpp").write_text("x" * (2 << 20))
         refused(invoke(verb, "softmax", "a.cpp"), "at most")
 
-    @pytest.mark.parametrize(("name", "language"), [("a.py", "triton or torch"), ("a.cu", "cuda")])
-    def test_language_of_another_device(
-        self, name: str, language: str, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path
-    ) -> None:
-        (own_place / name).write_text("x = 1")
-        refused(invoke(verb, "softmax", name), language, "this device runs cpp", ".cpp")
+    def test_language_of_another_device(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "a.cu").write_text("x = 1")
+        refused(invoke(verb, "softmax", "a.cu"), "cuda", "this device runs cpp", ".cpp")
+
+    def test_python_needs_a_gpu(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "a.py").write_text("x = 1")
+        refused(invoke(verb, "softmax", "a.py"), "GPU")
 
     def test_unknown_ending(self, verb: str, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
         (own_place / "a.txt").write_text(GOOD)

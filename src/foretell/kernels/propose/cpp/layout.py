@@ -7,26 +7,29 @@ from foretell.kernels.propose.cpp.fragments import tidy
 from foretell.kernels.propose.template import Knobs, Template
 
 _KNOBS = {
-    "scheme": ("plain", "strips", "tiled", "buffered", "recursive", "shuffled"),
+    "scheme": ("plain", "flat", "strips", "tiled", "buffered", "recursive", "shuffled"),
     "order": ("read", "write"),
     "inside": ("read", "write"),
     "threads": ("one", "all", "pairs"),
     "tall": (4, 8, 16, 64),
     "wide": (4, 16, 64),
+    "source": ("given", "copied"),
     "slip": ("none", "tail", "square", "stride", "shared", "name"),
 }
 
 _USES = {
-    "plain": {"order", "threads"},
+    "plain": {"order", "threads", "source"},
+    "flat": {"order", "threads", "source"},
     "strips": {"order", "threads", "tall"},
     "tiled": {"order", "inside", "threads", "tall", "wide"},
     "buffered": {"order", "inside", "threads", "tall", "wide"},
-    "recursive": {"inside", "threads", "tall"},
+    "recursive": {"inside", "threads", "tall", "source"},
     "shuffled": {"order", "threads", "tall"},
 }
 
 _RULES: Rules = {
-    "plain": lambda k: True,
+    "plain": lambda k: k["source"] == "given" or k["threads"] != "pairs",
+    "flat": lambda k: k["threads"] != "pairs",
     "strips": lambda k: k["threads"] != "pairs" and k["tall"] < 64,
     "tiled": lambda k: k["tall"] != 8 and (k["threads"] != "pairs" or k["order"] == k["inside"]),
     "buffered": lambda k: (
@@ -42,7 +45,7 @@ _RULES: Rules = {
         or (k["scheme"] == "shuffled" and k["order"] == "write")
         or (k["scheme"] == "strips" and k["tall"] == 16)
     ),
-    "square": lambda k: k["scheme"] == "plain",
+    "square": lambda k: k["scheme"] == "plain" and k["source"] == "given" and k["threads"] != "pairs",
     "stride": lambda k: k["scheme"] == "buffered" and k["inside"] == "write",
     "shared": lambda k: k["scheme"] == "buffered" and k["threads"] == "all" and k["tall"] == 64,
     "name": lambda k: k["scheme"] == "tiled" and k["threads"] == "pairs" and k["tall"] == k["wide"] == 64,
@@ -62,6 +65,15 @@ def _plain(knobs: Knobs) -> str:
         return f"const int64_t n = std::min(rows, cols);\n    {parallel(knobs)}{heads} {_MOVE}"
     heads = _nest(knobs["order"], "for (int64_t i = 0; i < rows; ++i)", "for (int64_t j = 0; j < cols; ++j)")
     return f"{parallel(knobs)}{heads} {_MOVE}"
+
+
+def _flat(knobs: Knobs) -> str:
+    """One loop over all numbers, in the order of the input or of the output, with the indices found by division."""
+    i, j = ("p / cols", "p % cols") if knobs["order"] == "read" else ("p % rows", "p / rows")
+    return f"""{parallel(knobs)}for (int64_t p = 0; p < rows * cols; ++p) {{
+        const int64_t i = {i}, j = {j};
+        {_MOVE}
+    }}"""
 
 
 def _strips(knobs: Knobs) -> str:
@@ -190,6 +202,7 @@ def _shuffled(knobs: Knobs) -> str:
 
 _BODIES = {
     "plain": _plain,
+    "flat": _flat,
     "strips": _strips,
     "tiled": _tiled,
     "buffered": _buffered,
@@ -201,9 +214,14 @@ _BODIES = {
 def _render(knobs: Knobs) -> str:
     helpers = _halving(knobs) if knobs["scheme"] == "recursive" else ""
     helpers = _shuffle_type(knobs["tall"]) if knobs["scheme"] == "shuffled" else helpers
+    copied = knobs["source"] == "copied"
+    body = _BODIES[knobs["scheme"]](knobs)
+    setup = "float* y = new float[rows * cols];\n    std::memcpy(y, x, sizeof(float) * rows * cols);"
     return tidy(f"""{HEADER}{helpers}
 extern "C" void kernel(const float* __restrict__ x, float* __restrict__ out, int64_t rows, int64_t cols) {{
-    {_BODIES[knobs["scheme"]](knobs)}
+    {setup if copied else ""}
+    {body.replace("x[", "y[").replace("(x,", "(y,") if copied else body}
+    {"delete[] y;" if copied else ""}
 }}
 """)
 

@@ -1,0 +1,164 @@
+"""CUDA C++ to machine code without a GPU: NVRTC where its library is found, `nvcc` where not."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels.store.locations import cache_dir
+
+_NVRTC_OPTIONS = ("--std=c++17", "-default-device")
+_NVCC_OPTIONS = ("-std=c++17", "-cubin", "-O3")
+NVCC_TIMEOUT_S = 60.0
+
+
+class CompileError(Exception):
+    """The CUDA source does not compile; the message is the compiler's log."""
+
+
+class NoCudaCompiler(RuntimeError):
+    """Neither NVRTC nor nvcc was found."""
+
+
+def compile_cuda(source: str, arch: str = "sm_90a", options: Sequence[str] = ()) -> bytes:
+    """A cubin for `arch`, from the cache if this source was compiled before."""
+    compiler = _nvrtc_version() or _nvcc_version()
+    if compiler is None:
+        raise NoCudaCompiler("no CUDA compiler was found: install nvidia-cuda-nvrtc or put nvcc on the PATH")
+    key = hashlib.sha256("\0".join((source, arch, compiler, *options)).encode()).hexdigest()[:24]
+    kept = cache_dir() / "cuda" / key[:2] / f"{key}.cubin"
+    try:
+        return kept.read_bytes()
+    except FileNotFoundError:
+        image = _by_nvrtc(source, arch, options) if _nvrtc() is not None else _by_nvcc(source, arch, options)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    partial = kept.with_suffix(f".{os.getpid()}")
+    partial.write_bytes(image)
+    partial.replace(kept)
+    return image
+
+
+def _library_places() -> Iterator[Path]:
+    for package in ("nvidia.cu13", "nvidia.cuda_nvrtc"):
+        try:
+            spec = importlib.util.find_spec(package)
+        except ModuleNotFoundError:
+            continue
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            yield from sorted(Path(place).glob("lib/libnvrtc.so.*"))
+    for root in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
+        if root:
+            yield from sorted(Path(root).glob("lib64/libnvrtc.so.*"))
+            yield from sorted(Path(root).glob("targets/*/lib/libnvrtc.so.*"))
+
+
+@cache
+def _nvrtc() -> Any:
+    names: list[str] = [str(path) for path in _library_places() if "builtins" not in path.name]
+    for name in [*names, "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+@cache
+def _nvrtc_version() -> str | None:
+    if _nvrtc() is None:
+        return None
+    major, minor = c_int(), c_int()
+    _nvrtc().nvrtcVersion(byref(major), byref(minor))
+    return f"nvrtc {major.value}.{minor.value}"
+
+
+@cache
+def _nvcc_version() -> str | None:
+    path = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    if path is None:
+        return None
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return answer.stdout.strip().splitlines()[-1] if answer.returncode == 0 else None
+
+
+def toolchain() -> str | None:
+    """The CUDA compiler that would be used, or None."""
+    return _nvrtc_version() or _nvcc_version()
+
+
+def _include_folders() -> list[str]:
+    found = []
+    for package in ("nvidia.cu13", "nvidia.cuda_runtime"):
+        try:
+            spec = importlib.util.find_spec(package)
+        except ModuleNotFoundError:
+            continue
+        found += [str(Path(p) / "include") for p in (spec.submodule_search_locations or [])] if spec else []
+    found += [str(p) for p in (Path("/usr/local/cuda/include"), Path("/usr/local/cuda/include/cccl")) if p.is_dir()]
+    return found
+
+
+def _by_nvrtc(source: str, arch: str, options: Sequence[str]) -> bytes:
+    library = _nvrtc()
+    program = c_void_p()
+    _checked(
+        library.nvrtcCreateProgram(byref(program), source.encode(), b"kernel.cu", 0, None, None), "nvrtcCreateProgram"
+    )
+    flags = [f"--gpu-architecture={arch}", *_NVRTC_OPTIONS, *options, *(f"-I{folder}" for folder in _include_folders())]
+    array = (c_char_p * len(flags))(*(flag.encode() for flag in flags))
+    code = library.nvrtcCompileProgram(program, len(flags), array)
+    try:
+        if code != 0:
+            raise CompileError(_text(library, program, "ProgramLog") or f"NVRTC error {code}")
+        size = c_size_t()
+        _checked(library.nvrtcGetCUBINSize(program, byref(size)), "nvrtcGetCUBINSize")
+        image = ctypes.create_string_buffer(size.value)
+        _checked(library.nvrtcGetCUBIN(program, image), "nvrtcGetCUBIN")
+        return image.raw
+    finally:
+        library.nvrtcDestroyProgram(byref(program))
+
+
+def _text(library: Any, program: c_void_p, what: str) -> str:
+    size = c_size_t()
+    getattr(library, f"nvrtcGet{what}Size")(program, byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    getattr(library, f"nvrtcGet{what}")(program, text)
+    return text.value.decode(errors="replace")
+
+
+def _checked(code: int, what: str) -> None:
+    if code != 0:
+        raise CompileError(f"{what} failed with NVRTC error {code}")
+
+
+def _by_nvcc(source: str, arch: str, options: Sequence[str]) -> bytes:
+    path = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    with tempfile.TemporaryDirectory(prefix="foretell-nvcc-") as scratch:
+        (Path(scratch) / "kernel.cu").write_text(source)
+        number = arch.removeprefix("sm_")
+        command = [path, *_NVCC_OPTIONS, f"-gencode=arch=compute_{number},code=sm_{number}", *options]
+        try:
+            done = subprocess.run(
+                [*command, "-o", "kernel.cubin", "kernel.cu"],
+                cwd=scratch,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=NVCC_TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise CompileError(f"nvcc did not finish within {NVCC_TIMEOUT_S:g} s") from late
+        if done.returncode != 0:
+            raise CompileError(done.stderr or done.stdout)
+        return (Path(scratch) / "kernel.cubin").read_bytes()

@@ -1,0 +1,94 @@
+"""Candidates that are Python modules: from source text to a callable `kernel(*inputs)`.
+
+Three forms are taken as they are: our own (`kernel(*inputs)`), KernelBench (`class ModelNew`) and GPU MODE
+(`custom_kernel(data)`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from foretell.kernels.store.locations import cache_dir
+
+Entry = Callable[..., Any]
+
+
+class NoEntry(Exception):
+    """The module defines none of the entries that a candidate may have."""
+
+
+def load_module(source: str, folder: Path | None = None) -> ModuleType:
+    """Execute source as a module from a file of its own, because Triton reads kernels back from their file."""
+    key = hashlib.sha256(source.encode()).hexdigest()[:24]
+    place = folder or cache_dir() / "python" / key[:2]
+    path = place / f"candidate_{key}.py"
+    if not path.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{hash(id(source))}")
+        partial.write_text(source, encoding="utf-8")
+        partial.replace(path)
+    name = f"foretell_candidate_{key}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise NoEntry("the source cannot be loaded as a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and torch.compile look their module up
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def language_of(source: str) -> str:
+    """Which language a Python candidate counts as: `triton` or `cuda` where it has kernels of its own, else `torch`."""
+    if "triton.jit" in source or "@jit" in source:
+        return "triton"
+    return "cuda" if "foretell.cuda" in source else "torch"
+
+
+def unload(module: ModuleType) -> None:
+    sys.modules.pop(module.__name__, None)
+
+
+def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = "cuda") -> Entry:
+    """The module's entry as a function of the inputs; NoEntry where it has none.
+
+    A `ModelNew` is built here, with the same seed the problem's `Model` is built with, so that both draw equal weights.
+    """
+    if callable(getattr(module, "kernel", None)):
+        kernel: Entry = module.kernel
+        return kernel
+    if hasattr(module, "ModelNew"):
+        return build_model(module.ModelNew, init_inputs, device)
+    if callable(getattr(module, "custom_kernel", None)):
+        custom = module.custom_kernel
+
+        def kernel_of_data(*inputs: Any) -> Any:
+            return custom(inputs if len(inputs) > 1 else inputs[0])
+
+        return kernel_of_data
+    raise NoEntry("the module defines none of kernel(*inputs), class ModelNew, custom_kernel(data)")
+
+
+def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str) -> Entry:
+    """A torch module on the device with the fixed seed of model weights, without gradients."""
+    import torch
+
+    torch.manual_seed(0)
+    with torch.device(device), torch.no_grad():
+        built = model(*init_inputs).to(device)
+
+    def forward(*inputs: Any) -> Any:
+        with torch.no_grad():
+            return built(*inputs)
+
+    forward.model = built  # type: ignore[attr-defined]
+    return forward

@@ -1,0 +1,179 @@
+"""Building a Python candidate without a GPU: its host code runs on fake CUDA tensors, and every launch is compiled.
+
+torch's fake tensors have shapes, dtypes and a CUDA device but no memory. Triton's launches are turned into
+compilations for the wanted target (they land in Triton's own cache, where the worker finds them); launches of
+`foretell.cuda` programs are recorded. What comes out are the launches with their grids and machine code: features for
+free.
+
+Runs in a builder process: it changes Triton's active driver and never touches a device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from foretell.kernels.languages.sass import read_cubin
+
+Shape = tuple[tuple[int, ...], str]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch seen while tracing."""
+
+    name: str
+    blocks: int
+    threads: int
+    shared_bytes: int
+    image: bytes
+
+
+class _StubDriver:
+    """What Triton asks of a driver when it only compiles."""
+
+    def __init__(self, capability: int) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget("cuda", capability, 32)
+        self.utils = self
+
+    def get_current_target(self) -> Any:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None: ...
+
+    def get_current_stream(self, device: int = 0) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", 0)
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        return lambda *_, **__: [0.0, 0.0, 0.0]
+
+    def get_empty_cache_for_benchmark(self) -> None: ...
+
+    def clear_cache(self, cache: object) -> None: ...
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return {"max_shared_mem": 232448, "multiprocessor_count": 132, "max_num_regs": 65536, "warpSize": 32}
+
+
+class _Pointer:
+    """A fake tensor as Triton's specialisation sees it: aligned, with its dtype."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+        self.dtype = tensor.dtype
+
+    def data_ptr(self) -> int:
+        return 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tensor, name)
+
+
+def trace(run: Callable[[], Any], capability: int = 90, launcher: bool = False) -> list[Launched]:
+    """Call `run` (host code on fake tensors) and compile what it launches. Whatever `run` raises goes through.
+
+    With `launcher` Triton's host-side launch stub is built as well, so that a worker finds that in the cache too.
+    """
+    seen: list[Launched] = []
+    with _triton_compiles_only(seen, capability, launcher), _cuda_records_only(seen, capability):
+        run()
+    return seen
+
+
+def fake_inputs(shapes: Sequence[Shape]) -> list[Any]:
+    """Fake CUDA tensors of these shapes and dtypes; call inside `fake_mode()`."""
+    import torch
+
+    return [torch.empty(shape, dtype=getattr(torch, dtype), device="cuda") for shape, dtype in shapes]
+
+
+def fake_mode() -> Any:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def launch_features(launches: Sequence[Launched]) -> dict[str, float]:
+    """Features of the largest launch, and how many there are in all."""
+    features: dict[str, float] = {"launches": float(len(launches))}
+    if not launches:
+        return features
+    main = max(launches, key=lambda launch: launch.blocks * launch.threads)
+    features |= read_cubin(main.image, main.threads, main.shared_bytes, main.name)
+    features["blocks_log2"] = math.log2(max(1, main.blocks))
+    return features
+
+
+@contextmanager
+def _triton_compiles_only(seen: list[Launched], capability: int, launcher: bool) -> Iterator[None]:
+    try:
+        import torch
+        from triton.runtime import driver, jit
+    except ImportError:
+        yield
+        return
+    original = jit.JITFunction.run
+
+    def compile_instead(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+        def wrap(value: Any) -> Any:
+            return _Pointer(value) if isinstance(value, torch.Tensor) else value
+
+        compiled = original(
+            self,
+            *(wrap(a) for a in arguments),
+            grid=grid,
+            warmup=True,
+            **{key: wrap(value) for key, value in options.items()},
+        )
+        if hasattr(compiled, "result"):
+            compiled = compiled.result()
+        if callable(grid):
+            bound = self.signature.bind_partial(*arguments, **{k: v for k, v in options.items() if k in self.arg_names})
+            bound.apply_defaults()
+            grid = grid(bound.arguments | options)
+        blocks = math.prod(int(g) for g in grid)
+        meta = compiled.metadata
+        threads = int(meta.num_warps) * 32 * int(getattr(meta, "num_ctas", 1))
+        seen.append(Launched(meta.name, blocks, threads, int(meta.shared), compiled.asm["cubin"]))
+        if launcher:
+            from triton.backends.nvidia.driver import CudaLauncher
+
+            CudaLauncher(compiled.src, compiled.metadata)
+        return compiled
+
+    active: Any = driver
+    active.set_active(_StubDriver(capability))
+    jit.JITFunction.run = compile_instead
+    try:
+        yield
+    finally:
+        jit.JITFunction.run = original
+        active._active = None  # not reset_active: that asks for a real driver at once
+
+
+@contextmanager
+def _cuda_records_only(seen: list[Launched], capability: int) -> Iterator[None]:
+    from foretell.cuda import Launch, Program
+
+    def record(launch: Launch) -> None:
+        blocks, threads = math.prod(launch.grid), math.prod(launch.block)
+        seen.append(Launched(launch.name, blocks, threads, launch.shared_bytes, launch.image))
+
+    Program.recorder, Program.arch = record, f"sm_{capability}{'a' if capability >= 90 else ''}"
+    try:
+        yield
+    finally:
+        Program.recorder, Program.arch = None, None

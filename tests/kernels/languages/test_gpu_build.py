@@ -1,0 +1,130 @@
+"""Building GPU candidates on a machine without a GPU: Triton and CUDA for an H200, features and failures."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from foretell.kernels.bench.gpu.builders import build_here
+from foretell.kernels.bench.gpu.problem import TaskProblem
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.languages import nvrtc
+from foretell.kernels.languages.python_source import NoEntry, entry_of, language_of, load_module
+from foretell.kernels.languages.sass import NotACubin, occupancy, read_cubin
+from foretell.kernels.measurement import Status
+from foretell.kernels.propose.cuda import templates as cuda_templates
+from foretell.kernels.propose.triton import templates as triton_templates
+from foretell.kernels.protocols import Build
+
+needs_cuda_compiler = pytest.mark.skipif(
+    nvrtc.toolchain() is None and shutil.which("nvcc") is None, reason="neither NVRTC nor nvcc is here"
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+
+def _build(language: str, source: str, task: str = "softmax") -> Build:
+    return build_here([(TaskProblem(task).spec, Candidate(task, language, source))], 90)[0]
+
+
+def test_triton_builds_for_an_absent_gpu_with_features() -> None:
+    template = triton_templates()["softmax"]
+    built = _build("triton", template.render(template.settings()[0]))
+    assert built.status is Status.OK and not built.message
+    assert built.features["registers"] > 8
+    assert 0 < built.features["occupancy"] <= 1
+    assert built.features["launches"] == 1
+    assert built.features["global_load_share"] > 0
+    assert built.features["blocks_log2"] == 13
+
+
+@needs_cuda_compiler
+def test_cuda_builds_for_an_absent_gpu_with_features() -> None:
+    template = cuda_templates()["softmax"]
+    built = _build("cuda", template.render(template.settings()[0]))
+    assert built.status is Status.OK and not built.message, built.message
+    assert built.features["registers"] > 8
+    assert built.features["threads"] >= 32
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("def kernel(x: return x", "SyntaxError"),
+        ("value = 3\n", "NoEntry"),
+        ("def kernel(x):\n    return missing(x)\n", "NameError"),
+        (
+            "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef body(x):\n    tl.store(x, missing)\n\n\n"
+            "def kernel(x):\n    body[(1,)](x)\n    return x\n",
+            "missing",
+        ),
+    ],
+)
+def test_what_does_not_build_says_why(source: str, says: str) -> None:
+    built = _build("triton", source)
+    assert built.status is Status.COMPILE_ERROR
+    assert says in built.message
+
+
+@needs_cuda_compiler
+def test_cuda_that_does_not_compile_says_why() -> None:
+    source = 'from foretell.cuda import compile\nprogram = compile("__global__ void f(int n) { missing(n); }")\n'
+    built = _build("cuda", source + "def kernel(x):\n    return x\n")
+    assert built.status is Status.COMPILE_ERROR
+    assert "missing" in built.message
+
+
+def test_host_code_that_cannot_be_traced_is_left_to_the_worker() -> None:
+    source = "def kernel(x):\n    return x if x[0, 0].item() > 0 else x + 1\n"
+    built = _build("triton", source)
+    assert built.status is Status.OK
+    assert built.message.startswith("not traced")
+
+
+def test_plain_torch_is_only_parsed() -> None:
+    assert _build("torch", "def kernel(x):\n    return x\n").ok
+    assert _build("torch", "def kernel(x:\n").status is Status.COMPILE_ERROR
+
+
+def test_garbage_is_not_a_cubin() -> None:
+    with pytest.raises(NotACubin):
+        read_cubin(b"not a cubin at all", 128)
+
+
+def test_occupancy_by_hand() -> None:
+    assert occupancy(32, 0, 256) == 1.0
+    assert occupancy(255, 0, 256) == 0.125  # 65536 registers hold one block of 8 warps at 8192 each
+    assert occupancy(32, 100_000, 256) == 0.25
+
+
+def test_entries_of_three_kinds() -> None:
+    ours = entry_of(load_module("def kernel(a, b):\n    return a + b\n"))
+    assert ours(1, 2) == 3
+    mode = entry_of(load_module("def custom_kernel(data):\n    a, b = data\n    return a * b\n"))
+    assert mode(3, 4) == 12
+    bench = entry_of(
+        load_module(
+            "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, k):\n"
+            "        super().__init__()\n        self.k = k\n\n    def forward(self, x):\n        return x + self.k\n"
+        ),
+        [5],
+        "cpu",
+    )
+    assert bench(2) == 7
+    with pytest.raises(NoEntry):
+        entry_of(load_module("pass\n"))
+
+
+def test_language_is_read_off_the_source() -> None:
+    assert language_of("@triton.jit\ndef f(): ...") == "triton"
+    assert language_of("from foretell.cuda import compile") == "cuda"
+    assert language_of("import torch") == "torch"
