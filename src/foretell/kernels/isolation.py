@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -53,3 +54,11 @@ def isolated(command: Sequence[str], readable: Sequence[Path] = (), writable: Pa
     if writable is not None:
         wrapped += ["--bind", str(writable), str(writable), "--chdir", str(writable)]
     return [*wrapped, "--", *command]
+
+
+def close_all_but(kept: int) -> None:
+    """Close every descriptor but the standard ones and `kept`: a forked process must not hold its server's channels."""
+    for fd in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if fd > 2 and fd != kept:
+            with contextlib.suppress(OSError):
+                os.close(fd)

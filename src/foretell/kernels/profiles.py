@@ -126,7 +126,7 @@ class BenchEffort:
     reference if that is more. A clock that lags the judge's by more than `clock_slack_us` (plus a fifth of the time),
     inputs seen before that run in `memory_ratio` of the time, and times below physics with `physics_margin` on the
     bandwidth are taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so that no hiccup of a busy
-    machine accuses an honest kernel.
+    machine accuses an honest kernel. `between_processes` is the error of a log speedup that more pairs do not remove.
     """
 
     check_seeds: int = 3
@@ -143,6 +143,7 @@ class BenchEffort:
     memory_ratio: float = 0.6
     physics_margin: float = 4.0
     pairs_to_accuse: int = 12
+    between_processes: float = 0.035
 
 
 BENCH = BenchEffort()
@@ -174,6 +175,7 @@ class GpuEffort:
     memory_slack_us: float = 15.0
     clock_slack_s: float = 0.05
     physics_margin: float = 1.5
+    between_processes: float = 0.005
 
 
 GPU_BENCH = GpuEffort()

@@ -43,11 +43,15 @@ def timing(workload: str, reference_us: Sequence[float], candidate_us: Sequence[
     )
 
 
-def combine(timings: Sequence[Timing]) -> tuple[float, float, float]:
-    """Geometric mean of the workloads' speedups with its 95 % interval."""
+def combine(timings: Sequence[Timing], between: float = 0.0) -> tuple[float, float, float]:
+    """Geometric mean of the workloads' speedups with its 95 % interval.
+
+    `between` is the standard error, in log ratio, that no number of pairs removes: where a process's memory happens to
+    lie. It comes from measuring the same candidates in two passes (`benchmarks/retest.py`).
+    """
     estimates = [log_ratio(t.reference_us, t.candidate_us) for t in timings]
     center = sum(value for value, _ in estimates) / len(estimates)
-    error = math.sqrt(sum(error**2 for _, error in estimates)) / len(estimates)
+    error = math.hypot(math.sqrt(sum(error**2 for _, error in estimates)) / len(estimates), between)
     return math.exp(center), math.exp(center - _NORMAL_95 * error), math.exp(center + _NORMAL_95 * error)
 
 

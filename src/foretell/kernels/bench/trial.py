@@ -125,7 +125,7 @@ class Trial:
             too_fast = self._beyond_physics(workload, min(candidates) * 1e-6)
             if too_fast:
                 return Measurement(Status.CHEAT, too_fast)
-        speedup, low, high = combine(timings)
+        speedup, low, high = combine(timings, self._effort.between_processes)
         return Measurement(Status.OK, "", speedup, low, high, tuple(timings), stopped)
 
     def _pairs(

@@ -77,17 +77,19 @@ class GpuBench:
 
     def close(self) -> None:
         self._builders.close()
-        self._worker.stop()
         self._retire()
+        self._worker.stop()
 
     @property
     def worker_starts(self) -> int:
         return self._worker.starts
 
     def _retire(self) -> None:
-        if self._judge is not None:
-            for name, value in self._judge[1].spent_s.items():
-                self.spent_s[name] += value
+        if self._judge is None:
+            return
+        for name, value in self._judge[1].spent_s.items():
+            self.spent_s[name] += value
+        self._judge[1].close()
         self._judge = None
 
     def _judge_of(self, problem: Problem) -> Judge:

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.isolation import scrubbed_environment
+from foretell.kernels.isolation import close_all_but, scrubbed_environment
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.store.locations import cache_dir
@@ -109,6 +109,7 @@ def _serve(connection: Connection, capability: int, launcher: bool, cache: str) 
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
+    close_all_but(connection.fileno())
     while True:
         try:
             job = json.loads(connection.recv_bytes())

@@ -89,6 +89,17 @@ class Judge:
             conditions(self._index),
         )
 
+    def close(self) -> None:
+        """Let the worker give back what it was lent, then free it."""
+        if self._worker.alive:
+            try:
+                self._worker.ask(self._effort.open_timeout_s, do="close")
+            except WorkerFailed:
+                self._worker.stop()
+        self._exhibits.clear()
+        self._torch.cuda.ipc_collect()
+        self._torch.cuda.empty_cache()
+
     def _draw(self, case: Case) -> list[Any]:
         return self._problem.inputs(case, int.from_bytes(os.urandom(7), "big"), "cuda")
 
@@ -174,7 +185,7 @@ class Judge:
                 return result
             summary, stopped = result
             timings.append(summary)
-        speedup, low, high = combine(timings)
+        speedup, low, high = combine(timings, effort.between_processes)
         method = (
             f"CUDA {'/'.join(sorted(methods))} timed by driver events; L2 flushed before every run; inputs rotated; "
             "reference and candidate interleaved; median of paired ratios"

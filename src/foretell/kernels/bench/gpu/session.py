@@ -38,9 +38,17 @@ class Timed:
     """
 
     def __init__(
-        self, run: Callable[[], list[Any]], flush: Any, stream: Any, pool: Any, capture: bool, keep: Sequence[Any]
+        self,
+        run: Callable[[], list[Any]],
+        flush: Any,
+        stream: Any,
+        pool: Any,
+        keep: Sequence[Any],
+        capture: bool,
+        watch: contextlib.AbstractContextManager[Any],
     ) -> None:
         self._run, self._flush, self._stream, self._pool, self._keep = run, flush, stream, pool, keep
+        self._watch = watch
         self._start, self._end = driver.Event(), driver.Event()
         self._graph: Any = None
         self.outputs: list[Any] = []
@@ -56,7 +64,8 @@ class Timed:
             try:
                 self._flush.zero_()
                 self._start.record_in_graph(handle)
-                self.outputs = self._run()
+                with self._watch:
+                    self.outputs = self._run()
                 self._end.record_in_graph(handle)
                 for kept, output in zip(self._keep, self.outputs, strict=False):
                     kept.copy_(output)
@@ -123,10 +132,12 @@ class Session:
         self._entry: Entry | None = None
         self._module: Any = None
         self._unloads = 0
+        self._language = ""
         self.reference_entry = problem.reference("cuda")
 
     def load(self, source: str, language: str, snapshot: Snapshot) -> dict[str, Any]:
         """Load a candidate and run it on every checked set, its outputs going into the rings."""
+        self._language = language
         self._module = load_module(source)
         self._entry = entry_of(self._module, self._problem.init_inputs)
         watch = OperationWatch(language)
@@ -179,14 +190,18 @@ class Session:
         """Make the timed forms of reference and candidate for one case; says how the candidate is timed."""
         numbers = range(self._check_sets, len(self._inputs[index]))
         if index not in self._references:
-            self._references[index] = [self._timed(self.reference_entry, index, n, []) for n in numbers]
+            self._references[index] = [self._timed(self.reference_entry, index, n, [], None) for n in numbers]
         assert self._entry is not None
         driver.forbid_persisting_l2()
-        self._candidates[index] = [self._timed(self._entry, index, n, self._rings[index][n]) for n in numbers]
+        self._candidates[index] = [
+            self._timed(self._entry, index, n, self._rings[index][n], OperationWatch(self._language)) for n in numbers
+        ]
         return "graph" if all(timed.captured for timed in self._candidates[index]) else "events"
 
-    def _timed(self, entry: Entry, index: int, number: int, keep: Sequence[Any]) -> Timed:
+    def _timed(self, entry: Entry, index: int, number: int, keep: Sequence[Any], watch: OperationWatch | None) -> Timed:
+        """A program ready to be timed; a candidate is watched while it is captured, as it was when it was checked."""
         inputs = self._inputs[index][number]
+        parts = (self._flush, self._stream, self._pool, keep)
 
         def run() -> list[Any]:
             return as_list(entry(*inputs))
@@ -195,12 +210,16 @@ class Session:
             run()
         driver.synchronize()
         try:
-            return Timed(run, self._flush, self._stream, self._pool, True, keep)
+            captured = Timed(run, *parts, True, watch or contextlib.nullcontext())
         except (RuntimeError, driver.CudaError) as error:
             if is_sticky(error):
                 raise
             driver.synchronize()
-            return Timed(run, self._flush, self._stream, self._pool, False, keep)
+            return Timed(run, *parts, False, contextlib.nullcontext())
+        fault = watch.verdict(inputs) if watch is not None else ""
+        if fault:
+            raise Refused("cheat", f"{fault}, where it is timed")
+        return captured
 
     def pairs(self, index: int, count: int, snapshot: Snapshot) -> dict[str, Any]:
         """`count` interleaved pairs over the timed sets, in alternating order."""

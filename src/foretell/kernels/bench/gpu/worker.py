@@ -6,7 +6,6 @@ is ready in well under a second. Answers are JSON and never pickles: the judge r
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import json
 import os
@@ -15,10 +14,9 @@ import resource
 import tempfile
 import traceback
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
-from foretell.kernels.isolation import scrubbed_environment
+from foretell.kernels.isolation import close_all_but, scrubbed_environment
 
 HOST_MEMORY_BYTES = 200 << 30  # address space: CUDA reserves a great deal of it
 MESSAGE_CHARACTERS = 2000
@@ -32,21 +30,13 @@ def main(connection: Connection, index: int, cache: str) -> None:
     os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=str(index))
     os.environ["HOME"] = cache
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="foretell-worker-")
-    _close_all_but(connection.fileno())
+    close_all_but(connection.fileno())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     faulthandler.disable()
     _serve(connection)
-
-
-def _close_all_but(kept: int) -> None:
-    """Let go of the fork server's own channels, which a candidate could write to."""
-    for fd in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
-        if fd > 2 and fd != kept:
-            with contextlib.suppress(OSError):
-                os.close(fd)
 
 
 def _serve(connection: Connection) -> None:
@@ -75,10 +65,13 @@ def _serve(connection: Connection) -> None:
             return
         command: dict[str, Any] = pickle.loads(raw)  # from the judge, who trusts himself
         try:
-            if command["do"] == "problem":
+            if command["do"] in ("problem", "close"):
                 if session is not None:
                     session.close()
-                session = _open(command)
+                session = None
+                _let_go()
+                if command["do"] == "problem":
+                    session = _open(command)
                 _answer(connection, {"ok": True})
                 continue
             assert session is not None
@@ -88,6 +81,17 @@ def _serve(connection: Connection) -> None:
             _answer(connection, fault)
             if fault["sticky"]:
                 os._exit(1)
+
+
+def _let_go() -> None:
+    """Give back what the last problem lent, so that the judge's memory is free for the next."""
+    import gc
+
+    import torch
+
+    gc.collect()
+    torch.cuda.ipc_collect()
+    torch.cuda.empty_cache()
 
 
 def _open(command: dict[str, Any]) -> Any:

@@ -55,7 +55,7 @@ _RULES: Rules = {
         k["scheme"] == "rows"
         and k["threads"] == "pairs"
         and k["value"] == "axpy"
-        and k["score"] in ("plain", "flipped")
+        and k["score"] == "plain"
         and k["group"] == 1
     ),
     "rescale": lambda k: k["scheme"] == "online" and k["tile"] > 1 and k["exp"] == "rounded" and k["threads"] == "all",

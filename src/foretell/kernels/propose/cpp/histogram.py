@@ -20,7 +20,7 @@ _KNOBS = {
     "lane": ("int32_t", "uint8_t", "vector"),
     "schedule": ("static", "dynamic, 1"),
     "check": ("yes", "no"),
-    "slip": ("none", "tail", "unset", "narrow", "race", "twice", "lost", "table", "name"),
+    "slip": ("none", "tail", "unset", "narrow", "twice", "lost", "table", "name"),
 }
 
 _USES = {
@@ -66,9 +66,11 @@ _RULES: Rules = {
         (k["scheme"] == "direct" and k["copies"] > 1 and k["unroll"] == 8 and k["fetch"] == "word")
         or (k["scheme"] == "compare" and k["lane"] != "int32_t" and k["few"] == 16 and k["unroll"] == 1)
     ),
-    "race": lambda k: k["scheme"] == "atomic",
     "twice": lambda k: k["scheme"] == "region" and k["copies"] > 1 and k["check"] == "no" and k["schedule"] == "static",
-    "lost": lambda k: k["scheme"] == "slices" and k["layout"] == "apart" and k["copies"] == 1 and k["slices"] == 8,
+    "lost": lambda k: (
+        (k["scheme"] == "slices" and k["layout"] == "apart" and k["copies"] == 1 and k["slices"] == 8)
+        or (k["scheme"] == "region" and k["copies"] == 1 and k["schedule"] == "static" and k["check"] == "no")
+    ),
     "table": lambda k: k["scheme"] == "region" and k["copies"] == 4 and k["schedule"] == "static",
     "name": lambda k: k["scheme"] == "slices" and k["copies"] == 4 and k["slices"] == 32 and k["unroll"] == 8,
 }
@@ -166,7 +168,7 @@ def _blocks(knobs: Knobs, table: str) -> str:
 
 def _region(knobs: Knobs) -> str:
     """Each thread with a table of its own, merged under a lock."""
-    copies = knobs["copies"]
+    copies, lost = knobs["copies"], knobs["slip"] == "lost"
     share = "" if knobs["slip"] == "twice" else f"#pragma omp for schedule({knobs['schedule']}) nowait"
     own, free = f"int32_t* own = new int32_t[{copies} * bins]();", "delete[] own;"
     if knobs["slip"] == "table":
@@ -177,8 +179,8 @@ def _region(knobs: Knobs) -> str:
     {own}
     {share}
     {_blocks(knobs, "own")}
-    #pragma omp critical
-    for (int64_t b = 0; b < bins; ++b) counts[b] += {_folded(knobs, "own")};
+    {"" if lost else "#pragma omp critical"}
+    for (int64_t b = 0; b < bins; ++b) counts[b] {"=" if lost else "+="} {_folded(knobs, "own")};
     {free}
     }}"""
 
@@ -190,12 +192,12 @@ def _reduction(knobs: Knobs) -> str:
 
 
 def _atomic(knobs: Knobs) -> str:
-    guard = "" if knobs["slip"] == "race" else "#pragma omp atomic\n            "
     return f"""{_ZERO}
     #pragma omp parallel for schedule({knobs["schedule"]})
     for (int64_t at = 0; at < count; at += {_BLOCK})
         for (int64_t i = at; i < std::min<int64_t>(count, at + {_BLOCK}); ++i) {{
-            {guard}counts[values[i]] += 1;
+            #pragma omp atomic
+            counts[values[i]] += 1;
         }}"""
 
 

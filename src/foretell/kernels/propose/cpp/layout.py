@@ -14,7 +14,7 @@ _KNOBS = {
     "tall": (4, 8, 16, 64),
     "wide": (4, 16, 64),
     "source": ("given", "copied"),
-    "slip": ("none", "tail", "square", "stride", "shared", "name"),
+    "slip": ("none", "tail", "square", "stride", "name"),
 }
 
 _USES = {
@@ -47,7 +47,6 @@ _RULES: Rules = {
     ),
     "square": lambda k: k["scheme"] == "plain" and k["source"] == "given" and k["threads"] != "pairs",
     "stride": lambda k: k["scheme"] == "buffered" and k["inside"] == "write",
-    "shared": lambda k: k["scheme"] == "buffered" and k["threads"] == "all" and k["tall"] == 64,
     "name": lambda k: k["scheme"] == "tiled" and k["threads"] == "pairs" and k["tall"] == k["wide"] == 64,
 }
 
@@ -115,17 +114,16 @@ def _tiled(knobs: Knobs) -> str:
 def _buffered(knobs: Knobs) -> str:
     """Each tile goes through a small array, so that both the reads and the writes are in runs."""
     tall, wide = knobs["tall"], knobs["wide"]
-    shared = knobs["slip"] == "shared"
     hold = f"float tile[{tall * (wide + 1)}];"
     padded = knobs["inside"] == "write"
     stride = wide + 1 if padded else wide
     back = wide if knobs["slip"] == "stride" else stride
-    body = f"""{"" if shared else hold}
+    body = f"""{hold}
             for (int64_t i = i0; i < i1; ++i)
                 for (int64_t j = j0; j < j1; ++j) tile[(i - i0) * {stride} + j - j0] = x[i * cols + j];
             for (int64_t j = j0; j < j1; ++j)
                 for (int64_t i = i0; i < i1; ++i) out[j * rows + i] = tile[(i - i0) * {back} + j - j0];"""
-    return f"{f'static {hold}' if shared else ''}\n    {_tiles(knobs, body)}"
+    return _tiles(knobs, body)
 
 
 def _halving(knobs: Knobs) -> str:

@@ -19,7 +19,7 @@ _KNOBS = {
     "inside": ("ipj", "ijp"),
     "hold": ("array", "vector", "simd"),
     "sum": ("float", "double"),
-    "slip": ("none", "tail", "unset", "narrow", "shared", "twice", "name"),
+    "slip": ("none", "tail", "unset", "narrow", "twice", "name"),
 }
 
 _USES = {
@@ -91,7 +91,6 @@ def _rules(transposed: bool) -> Rules:
                 or (k["scheme"] == "dot" and k["width"] == 16)
             )
         ),
-        "shared": lambda k: k["scheme"] == "axpy" and k["threads"] == "all" and k["depth"] == 0 and k["rows"] == 1,
         "twice": lambda k: (
             k["threads"] == "all"
             and k["pack"] == "none"
@@ -174,13 +173,6 @@ def _axpy(knobs: Knobs, at: Callable[[str, str], str], outer: str, inner: str) -
     rowwise = f"""{outer}for (int64_t i = 0; i < m; ++i) {{
             {unrolled}
         }}"""
-    if knobs["slip"] == "shared":
-        copied = "for (int64_t j = 0; j < n; ++j) c[i * n + j] = line[j];"
-        return f"""{outer}for (int64_t i = 0; i < m; ++i) {{
-            for (int64_t j = 0; j < n; ++j) line[j] = 0.0f;
-            {unrolled.replace("c[i * n + j]", "line[j]")}
-            {copied}
-        }}"""
     if not depth:
         return f"{zero}\n        {rowwise}"
     return f"""{zero}
@@ -238,7 +230,7 @@ def _render(knobs: Knobs, transposed: bool = False, batched: bool = False) -> st
         shared_out if places[knobs["threads"]] == place else "" for place in ("stack", "outer", "inner")
     )
     everything = "cs, 0, sizeof(float) * batch * m * n" if batched else "c, 0, sizeof(float) * m * n"
-    before = {"shared": "float* line = new float[n];", "twice": f"std::memset({everything});"}.get(slip, "")
+    before = f"std::memset({everything});" if slip == "twice" else ""
     body = f"""{_pack(knobs, transposed)}
         {_BODIES[knobs["scheme"]](knobs, at, outer, inner)}
         {"" if knobs["pack"] == "none" else "delete[] bb;"}"""
@@ -258,7 +250,6 @@ extern "C" void kernel(const float* __restrict__ a{s}, const float* __restrict__
                        {sizes}) {{
     {before}
         {body}
-    {"delete[] line;" if slip == "shared" else ""}
 }}
 """)
 

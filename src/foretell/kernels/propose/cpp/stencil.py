@@ -51,7 +51,7 @@ _RULES: Rules = {
     "wrap": lambda k: k["scheme"] == "swap" and k["border"] == "split" and k["together"] == 1 and k["loop"] == "simd",
     "stale": lambda k: k["scheme"] == "inplace",
     "parity": lambda k: k["scheme"] == "swap" and k["threads"] == "all" and k["together"] == 2,
-    "shared": lambda k: k["scheme"] == "band" and k["threads"] == "all" and k["loop"] == "simd",
+    "shared": lambda k: k["scheme"] == "band" and k["threads"] == "all" and k["loop"] == "simd" and k["tile"] < 32,
     "name": lambda k: k["scheme"] == "wave" and k["together"] == 2 and k["factor"] == "double",
 }
 
