@@ -101,10 +101,13 @@ def test_children_of_a_template_candidate_are_neighbours() -> None:
     task, template = get("softmax"), templates()["softmax"]
     parent = template.candidate(template.settings()[0])
     children = TemplateProposer(template).propose(task, [parent], 5, np.random.default_rng(0), {parent.id})
-    for child in children:
-        knobs = child.origin.detail["knobs"]
-        assert 1 <= sum(knobs[k] != parent.origin.detail["knobs"][k] for k in knobs) <= 2
-        assert child.parents == (parent.id,)
+    assert all(child.parents == (parent.id,) for child in children)
+    changed = [
+        sum(value != parent.origin.detail["knobs"][name] for name, value in child.origin.detail["knobs"].items())
+        for child in children
+    ]
+    assert min(changed) >= 1
+    assert sum(count <= 2 for count in changed) >= 3, "only where no valid neighbour was found may it jump"
 
 
 def test_unknown_task_suggests_the_nearest() -> None:

@@ -19,6 +19,8 @@ from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.task import Task, Workload
 
+FRESH_TO_ACCUSE = 3  # one slow first run is no sign of remembering
+
 
 class ReferenceFault(Exception):
     """The reference's own process failed: the machine's fault, not the candidate's."""
@@ -212,7 +214,11 @@ class Trial:
         ratios = [c / r for r, c in zip(references, candidates, strict=True)]
         fresh = [ratio for n, ratio in enumerate(ratios) if self._input_set(n) >= self._effort.check_seeds]
         repeated = [ratio for n, ratio in enumerate(ratios) if self._input_set(n) < self._effort.check_seeds]
-        if repeated and float(np.percentile(repeated, 75)) < self._effort.memory_ratio * min(fresh):
+        if (
+            repeated
+            and len(fresh) >= FRESH_TO_ACCUSE
+            and float(np.percentile(repeated, 90)) < self._effort.memory_ratio * min(fresh)
+        ):
             return "it is faster on inputs it has seen before: results are remembered"
         return ""
 
