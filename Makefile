@@ -33,6 +33,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.retest
 	$(BIN)/python -m benchmarks.cpu_policies
+	$(BIN)/python -m benchmarks.forecaster_choice
 
 clean:
 	rm -rf $(VENV) runs build dist

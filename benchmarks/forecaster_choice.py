@@ -20,13 +20,13 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from foretell.belief import Forecast, crps_each, spearman
 from foretell.kernels.bench.cpu_device import detect_cpu
-from foretell.kernels.candidate import Candidate
 from foretell.kernels.forecast import make
 from foretell.kernels.forecast.columns import Columns, Row
 from foretell.kernels.forecast.static import describe
 from foretell.kernels.library import tasks
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.protocols import Subject
+from foretell.kernels.store.catalogue import Catalogue
 
 SIZES = (10, 20, 40, 80)
 REPEATS = 3
@@ -36,15 +36,9 @@ Pair = tuple[Subject, Measurement]
 
 def read(path: Path) -> dict[str, list[Pair]]:
     """Correct candidates by task, one row each."""
-    found: dict[str, dict[str, Pair]] = {}
-    for line in path.read_text().splitlines():
-        data = json.loads(line)
-        candidate = Candidate.from_dict(data["candidate"])
-        outcome = Measurement.from_dict(data["measurement"])
-        if outcome.ok and candidate.task in tasks():
-            subject = Subject(candidate, Build.from_dict(data["build"]))
-            found.setdefault(candidate.task, {})[candidate.id] = (subject, outcome)
-    return {name: list(pairs.values()) for name, pairs in found.items()}
+    catalogue, device = Catalogue(path), detect_cpu()
+    found = {name: [pair for pair in catalogue.lessons(task, device) if pair[1].ok] for name, task in tasks().items()}
+    return {name: pairs for name, pairs in found.items() if pairs}
 
 
 def forecasts(model: str, task: str, known: list[Pair], asked: list[Subject], seed: int) -> list[Forecast]:

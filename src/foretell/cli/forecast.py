@@ -34,7 +34,6 @@ def forecast(
 ) -> None:
     """Say how your kernels would do, without running them."""
     from foretell.cli.inputs import read_candidates
-    from foretell.cli.lessons import lessons
     from foretell.cli.parts import catalogue, forecaster_named
     from foretell.kernels import library
     from foretell.kernels.bench.cpu import CpuBench
@@ -50,7 +49,7 @@ def forecast(
     finally:
         bench.close()
     with progress_console().status("learning from what was measured here before"):
-        known = lessons(catalogue(), wanted, bench.device)
+        known = catalogue().lessons(wanted, bench.device)
         teller.learn(wanted, bench.device, known)
         subjects = [Subject(c, b) for c, b in zip(candidates, builds, strict=True)]
         forecasts = teller.forecast(wanted, bench.device, subjects)

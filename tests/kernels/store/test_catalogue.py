@@ -130,3 +130,17 @@ def test_processes_append_side_by_side(tmp_path: Path) -> None:
     assert catalogue.skipped == 0
     for i in (0, 139, 239, 339):
         assert catalogue.get(TASK, candidate(i), FAKE_DEVICE) == outcome(1.0 + i)
+
+
+def test_lessons_are_of_this_task_as_it_is_and_this_device(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c.jsonl", fsync=False)
+    assert catalogue.lessons(TASK, FAKE_DEVICE) == []
+    fill(catalogue.path, 0, 2)
+    catalogue.put(TASK, candidate(0), BUILD, FAKE_DEVICE, outcome(9.0))
+    catalogue.put(TASK, candidate(5), BUILD, replace(FAKE_DEVICE, toolchain="another"), outcome(4.0))
+    catalogue.put(replace(TASK, tolerance=Tolerance(1, 1, "lax")), candidate(6), BUILD, FAKE_DEVICE, outcome(5.0))
+    learnt = {
+        subject.candidate.id: (subject.build, found.speedup) for subject, found in catalogue.lessons(TASK, FAKE_DEVICE)
+    }
+    assert {i: speedup for i, (_, speedup) in learnt.items()} == {candidate(0).id: 9.0, candidate(1).id: 2.0}
+    assert all(build == BUILD for build, _ in learnt.values())

@@ -18,7 +18,7 @@ from pathlib import Path
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
-from foretell.kernels.protocols import Build
+from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.store import lines
 from foretell.kernels.task import Task
 
@@ -72,6 +72,27 @@ class Catalogue:
         with self.path.open("rb") as file:
             file.seek(start)
             return Measurement.from_dict(lines.decode(file.read(length))["measurement"])
+
+    def lessons(self, task: Task, device: Device) -> list[tuple[Subject, Measurement]]:
+        """Every measurement of this task on this device, the latest of each candidate: what a forecaster learns from.
+
+        Those of an earlier form of the task, or of another toolchain, are left out: they are other numbers.
+        """
+        self._catch_up()
+        found: list[tuple[Subject, Measurement]] = []
+        if not self._places:
+            return found
+        with self.path.open("rb") as file:
+            for key, (start, length) in self._places.items():
+                file.seek(start)
+                record = lines.decode(file.read(length))
+                if record["task"] != task.name or record["device"] != device.id:
+                    continue
+                candidate = Candidate.from_dict(record["candidate"])
+                if key == catalogue_key(task, candidate, device):
+                    subject = Subject(candidate, Build.from_dict(record["build"]))
+                    found.append((subject, Measurement.from_dict(record["measurement"])))
+        return found
 
     def holds(self, task: Task, candidate: Candidate, device: Device) -> bool:
         """Whether there is a measurement of this candidate on this device."""
