@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,12 @@ class Template:
         names = list(self.knobs)
         combinations = (dict(zip(names, values, strict=True)) for values in itertools.product(*self.knobs.values()))
         return [knobs for knobs in combinations if self.valid(knobs)]
+
+
+def load_templates(package: str, families: Sequence[str]) -> dict[str, Template]:
+    """The templates of a language by task name: those in the tuple `TEMPLATES` of each family's module."""
+    modules = (import_module(f"{package}.{family}") for family in families)
+    return {template.task: template for module in modules for template in module.TEMPLATES}
 
 
 class TemplateProposer:

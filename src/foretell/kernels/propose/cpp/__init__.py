@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 
-from foretell.kernels.propose.template import Template
+from foretell.kernels.propose.template import Template, load_templates
 
 _FAMILIES = (
     "softmax",
@@ -27,8 +26,4 @@ _FAMILIES = (
 @cache
 def templates() -> dict[str, Template]:
     """The C++ template of each task that has one, by task name."""
-    found: dict[str, Template] = {}
-    for family in _FAMILIES:
-        for template in import_module(f"foretell.kernels.propose.cpp.{family}").TEMPLATES:
-            found[template.task] = template
-    return found
+    return load_templates(__name__, _FAMILIES)
