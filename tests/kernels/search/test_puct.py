@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from foretell.kernels.profiles import QUICK, PuctSettings
 from foretell.kernels.search import Archive, PuctStrategy, Strategy, make_strategy
+from foretell.kernels.search.puct import SCORE_DIGITS
 from tests.kernels.conformance import StrategyConformance, random_archive
 
 
@@ -36,7 +37,7 @@ def brute_force(archive: Archive, count: int, c: float) -> list[str]:
         prior = (len(values) - ranking.index(i)) / total
         return quality + c * scale * prior * math.sqrt(1 + archive.expansions) / (1 + int(archive.visits[i]))
 
-    order = sorted(values, key=lambda i: (-score(i), i))
+    order = sorted(values, key=lambda i: (-round(score(i), SCORE_DIGITS), i))
     lineage = {i: above(i) for i in values}
     chosen: list[int] = []
     while len(chosen) < min(count, len(values)):

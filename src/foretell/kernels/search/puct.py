@@ -7,6 +7,8 @@ import numpy as np
 from foretell.kernels.profiles import Profile, PuctSettings
 from foretell.kernels.search.strategy import Archive, FloatArray, Strategy
 
+SCORE_DIGITS = 9  # so that scores that are equal on paper tie, whatever the order of the arithmetic
+
 
 class PuctStrategy:
     """Expand the nodes with the highest
@@ -29,7 +31,7 @@ class PuctStrategy:
 
     def select(self, archive: Archive, count: int, rng: np.random.Generator) -> list[str]:
         eligible = np.flatnonzero(~np.isnan(archive.values))
-        scores = self.scores(archive)[eligible]
+        scores = np.round(self.scores(archive)[eligible], SCORE_DIGITS)
         order = eligible[np.argsort(-scores, kind="stable")].tolist()
         chosen: list[int] = []
         blocked: set[int] = set()
