@@ -11,8 +11,6 @@ from rich.console import Console
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
 
-ACCENT = "green"
-
 
 def people(as_json: bool = False) -> Console:
     """The console for people: standard output, or standard error where standard output belongs to a JSON document."""

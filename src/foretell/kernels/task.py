@@ -9,6 +9,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
+@cache
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
+
+
 def evaluate_size(expression: str | int, sizes: Sizes) -> int:
     """Value of a dimension: an integer, a size name, or + - * // over those (`"height - taps + 1"`)."""
     if isinstance(expression, int):
@@ -41,7 +47,7 @@ def evaluate_size(expression: str | int, sizes: Sizes) -> int:
             return _OPERATORS[type(node.op)](walk(node.left), walk(node.right))
         raise ValueError(f"cannot read the dimension {expression!r}: use size names, integers and + - * //")
 
-    return walk(ast.parse(expression, mode="eval").body)
+    return walk(_parsed(expression))
 
 
 @dataclass(frozen=True)

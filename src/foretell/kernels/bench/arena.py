@@ -82,11 +82,6 @@ class Arena:
                 self.view(slot)[...] = next(values)
             self._tail(slot)[:] = FILLER
 
-    def poison(self, slots: Sequence[Slot]) -> None:
-        for slot in slots:
-            if slot.writable:
-                self._raw(slot)[:] = POISON
-
     def tampered(self, slots: Sequence[Slot], inputs: Sequence[NDArray[Any]]) -> str:
         """What was changed that should not have been, in words; empty if nothing."""
         values = iter(inputs)

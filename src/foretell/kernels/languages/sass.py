@@ -2,7 +2,7 @@
 
 A cubin is an ELF file. Registers and stack frames stand in its section `.nv.info`, static shared memory in a section of
 its own; each instruction is 16 bytes whose low 9 bits tell the operation (compute capability 7.0 and later). So no
-disassembler is needed, and reading takes a fraction of a millisecond where `cuobjdump` takes most of a second.
+disassembler has to be started.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operations, by family. A family is one module with a tuple `TASKS`; adding it to `_FAMILIES` registers it."""
+"""The operations, by family. A family is one module with a tuple `TASKS`; adding it to `FAMILIES` registers it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 from foretell.kernels.task import Task
 
-_FAMILIES = (
+FAMILIES = (
     "softmax",
     "normalisation",
     "elementwise",
@@ -38,7 +38,7 @@ def tasks(kind: str = "cpu") -> dict[str, Task]:
     """
     package = "foretell.kernels.library"
     if kind == "cpu":
-        modules = [f"{package}.{family}" for family in _FAMILIES]
+        modules = [f"{package}.{family}" for family in FAMILIES]
     else:
         folder = import_module(f"{package}.gpu").__path__
         modules = [f"{package}.gpu.{found.name}" for found in iter_modules(folder)]

@@ -43,7 +43,6 @@ class WorkerHandle:
         self._process: Any = None
         self._connection: Any = None
         self.starts = 0
-        self.device_name = ""
 
     def start(self) -> None:
         """Start the worker if it is not running; DeviceLost if it does not come up."""
@@ -59,7 +58,7 @@ class WorkerHandle:
         theirs.close()
         self.starts += 1
         try:
-            self.device_name = str(self._receive(START_TIMEOUT_S).get("ready", ""))
+            self._receive(START_TIMEOUT_S)
         except WorkerFailed as failure:
             raise DeviceLost(f"no worker starts on GPU {self._index}: {failure}") from failure
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
 
-HOST_MEMORY_BYTES = 200 << 30  # address space: CUDA reserves a great deal of it
 MESSAGE_CHARACTERS = 2000
 
 
