@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,11 @@ class Template:
         return [knobs for knobs in combinations if self.valid(knobs)]
 
 
-def load_templates(package: str, families: Sequence[str]) -> dict[str, Template]:
-    """The templates of a language by task name: those in the tuple `TEMPLATES` of each family's module."""
-    modules = (import_module(f"{package}.{family}") for family in families)
-    return {template.task: template for module in modules for template in module.TEMPLATES}
+def load_templates(package: str) -> dict[str, Template]:
+    """The templates of a language by task name: those in the tuples `TEMPLATES` of the package's modules."""
+    found = iter_modules(import_module(package).__path__)
+    modules = (import_module(f"{package}.{module.name}") for module in found)
+    return {template.task: template for module in modules for template in getattr(module, "TEMPLATES", ())}
 
 
 class TemplateProposer:
