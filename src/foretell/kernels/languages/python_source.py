@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +34,8 @@ def load_module(source: str, folder: Path | None = None) -> ModuleType:
         partial = path.with_suffix(f".{hash(id(source))}")
         partial.write_text(source, encoding="utf-8")
         partial.replace(path)
+    # What torch builds for a candidate is kept under the candidate's own key: equal names do not push each other out.
+    os.environ["TORCH_EXTENSIONS_DIR"] = str(cache_dir() / "extensions" / key)
     name = f"foretell_candidate_{key}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

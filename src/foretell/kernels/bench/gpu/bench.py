@@ -11,7 +11,8 @@ from dataclasses import replace
 from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.device import detect_gpu
 from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerHandle
-from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.judge import Arena, Judge
+from foretell.kernels.bench.gpu.platform import Cuda
 from foretell.kernels.bench.gpu.problem import Problem, TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
@@ -34,6 +35,8 @@ class GpuBench:
         capability = int(self.device.toolchain.split("sm_")[1].split(",")[0])
         self._builders = BuilderPool(capability, builders, launcher=True)
         self._worker = WorkerHandle(index)
+        self._platform = Cuda()
+        self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge] | None = None
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
@@ -71,14 +74,18 @@ class GpuBench:
     def build_one(self, problem: Problem, candidate: Candidate) -> Build:
         return self._builders.submit(problem.spec, candidate).result()
 
+    def warm_up(self) -> None:
+        """Start the worker and the builders' server now, so that the first measurement does not wait for them."""
+        self._worker.start()
+
     def prepare(self, problem: Problem) -> None:
-        """Start the worker and make inputs and expected values before the clock of a batch runs."""
+        """Make inputs and expected values, and tell the worker, before the clock of a batch runs."""
         self._judge_of(problem).ensure_open()
 
     def close(self) -> None:
         self._builders.close()
         self._retire()
-        self._worker.stop()
+        self._worker.close()
 
     @property
     def worker_starts(self) -> int:
@@ -95,7 +102,7 @@ class GpuBench:
     def _judge_of(self, problem: Problem) -> Judge:
         if self._judge is None or self._judge[0] != problem.name:
             self._retire()
-            judge = Judge(problem, self._worker, self.device, self._effort, self._index)
+            judge = Judge(problem, self._worker, self.device, self._effort, self._index, self._platform, self._arena)
             self._judge = (problem.name, judge)
         return self._judge[1]
 

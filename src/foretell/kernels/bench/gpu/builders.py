@@ -12,13 +12,16 @@ from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from typing import Any
 
+from foretell.kernels.bench.gpu.handle import fork_server, kill_session
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
+from foretell.kernels.languages.python_source import NoEntry, entry_of, load_module, unload
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.store.locations import cache_dir
 
 BUILD_TIMEOUT_S = 40.0
+EXTENSION_TIMEOUT_S = 240.0  # torch's headers alone take a minute
 MESSAGE_CHARACTERS = 2000
 
 
@@ -68,8 +71,6 @@ class _Builder:
         self._connection: Any = None
 
     def build(self, job: dict[str, Any]) -> Build:
-        from foretell.kernels.bench.gpu.handle import fork_server
-
         started = time.perf_counter()
         if self._process is None:
             context = fork_server()
@@ -80,9 +81,10 @@ class _Builder:
             theirs.close()
         try:
             self._connection.send_bytes(json.dumps(job).encode())
-            if not self._connection.poll(BUILD_TIMEOUT_S):
+            limit_s = EXTENSION_TIMEOUT_S if is_extension(job["source"]) else BUILD_TIMEOUT_S
+            if not self._connection.poll(limit_s):
                 self.stop()
-                return Build(Status.TIMEOUT, f"the build did not finish within {BUILD_TIMEOUT_S:g} s")
+                return Build(Status.TIMEOUT, f"the build did not finish within {limit_s:g} s")
             answer = json.loads(self._connection.recv_bytes())
         except (EOFError, OSError, ValueError):
             self.stop()
@@ -93,7 +95,7 @@ class _Builder:
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.kill()
+            kill_session(self._process)
             self._process.join(5)
             self._connection.close()
             self._process = None
@@ -101,11 +103,13 @@ class _Builder:
 
 def _serve(connection: Connection, capability: int, launcher: bool, cache: str) -> None:
     """A builder's loop: no GPU, no secrets, one job after the other."""
+    os.setsid()
     kept = scrubbed_environment()
     os.environ.clear()
     os.environ.update(
         kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", HOME=cache, CUDA_VISIBLE_DEVICES=""
     )
+    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{capability // 10}.{capability % 10}"
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
@@ -121,7 +125,6 @@ def _serve(connection: Connection, capability: int, launcher: bool, cache: str) 
 
 def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
     from foretell.kernels.bench.gpu.problem import from_spec
-    from foretell.kernels.languages.python_source import NoEntry, entry_of, load_module, unload
     from foretell.kernels.languages.tracing import fake_mode, launch_features, trace
 
     problem = from_spec(job["spec"])
@@ -139,7 +142,7 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
             unload(module)
 
     if job["language"] == "torch":
-        return _parse_only(job["source"])
+        return _build_torch(job["source"])
     try:
         launches = trace(run, capability, launcher)
     except (SyntaxError, NoEntry) as error:
@@ -162,11 +165,18 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
     return Build(Status.OK, "", features)
 
 
-def _parse_only(source: str) -> Build:
-    """Plain torch programs have nothing to compile beforehand."""
+def is_extension(source: str) -> bool:
+    """Does a candidate have C++ or CUDA built by torch (`load_inline`, `load`)?"""
+    return "cpp_extension" in source
+
+
+def _build_torch(source: str) -> Build:
+    """Plain torch programs have nothing to compile beforehand; extensions are built here, for the worker to find."""
     try:
         compile(source, "candidate.py", "exec")
-    except (SyntaxError, ValueError) as error:
+        if is_extension(source):
+            unload(load_module(source))
+    except (SyntaxError, ValueError, ImportError, RuntimeError, OSError) as error:
         return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
     return Build(Status.OK, "", {})
 

@@ -7,13 +7,18 @@ import json
 import multiprocessing
 import os
 import pickle
+import resource
 import signal
-from typing import Any
+import time
+from pathlib import Path
+from typing import Any, Protocol
 
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.locations import cache_dir
 
 START_TIMEOUT_S = 60.0
+MEMORY_LOOK_S = 0.1
+HOST_MEMORY_BYTES = 32 << 30
 
 
 class WorkerFailed(Exception):
@@ -35,32 +40,56 @@ def fork_server() -> Any:
     return context
 
 
+class Worker(Protocol):
+    """What the judge asks to run candidates. `starts` grows with every new process: what it was told before is gone."""
+
+    starts: int
+
+    @property
+    def alive(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]: ...
+
+    def stop(self) -> None: ...
+
+
 class WorkerHandle:
-    """One worker process on one GPU."""
+    """One worker process on one GPU, and a spare one that has its context ready for when the first breaks."""
 
     def __init__(self, index: int) -> None:
         self._index = index
         self._process: Any = None
         self._connection: Any = None
+        self._spare: tuple[Any, Any] | None = None
+        self._gone: list[Any] = []
         self.starts = 0
 
     def start(self) -> None:
         """Start the worker if it is not running; DeviceLost if it does not come up."""
-        if self._process is not None and self._process.is_alive():
+        if self.alive:
             return
         self.stop()
-        from foretell.kernels.bench.gpu import worker
-
-        context = fork_server()
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=worker.main, args=(theirs, self._index, str(cache_dir())), daemon=True)
-        self._process.start()
-        theirs.close()
+        self._process, self._connection = self._spare or self._launch()
+        self._spare = None
         self.starts += 1
         try:
             self._receive(START_TIMEOUT_S)
         except WorkerFailed as failure:
             raise DeviceLost(f"no worker starts on GPU {self._index}: {failure}") from failure
+        self._spare = self._launch()
+        self._gone = [process for process in self._gone if process.is_alive()]
+
+    def _launch(self) -> tuple[Any, Any]:
+        from foretell.kernels.bench.gpu import worker
+
+        context = fork_server()
+        ours, theirs = context.Pipe()
+        process = context.Process(target=worker.main, args=(theirs, self._index, str(cache_dir())), daemon=True)
+        process.start()
+        theirs.close()
+        return process, ours
 
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         """Send a command and return the answer; WorkerFailed with the candidate's status otherwise."""
@@ -72,9 +101,7 @@ class WorkerHandle:
         return self._receive(timeout_s)
 
     def _receive(self, timeout_s: float) -> dict[str, Any]:
-        if not self._connection.poll(timeout_s):
-            self.stop()
-            raise WorkerFailed(Status.TIMEOUT, f"did not finish within {timeout_s:g} s and was stopped")
+        self._wait(timeout_s)
         try:
             answer = json.loads(self._connection.recv_bytes())
         except (EOFError, OSError) as error:
@@ -95,17 +122,52 @@ class WorkerHandle:
             raise WorkerFailed(Status(answer["status"]), str(answer.get("message", "")))
         return answer
 
+    def _wait(self, timeout_s: float) -> None:
+        """Until there is an answer; a worker that takes too long, or all the machine's memory, is stopped."""
+        deadline = time.monotonic() + timeout_s
+        while not self._connection.poll(min(MEMORY_LOOK_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                self.stop()
+                raise WorkerFailed(Status.TIMEOUT, f"did not finish within {timeout_s:g} s and was stopped")
+            if resident_bytes(self._process.pid) > HOST_MEMORY_BYTES:
+                self.stop()
+                raise WorkerFailed(Status.CRASH, f"took more than {HOST_MEMORY_BYTES >> 30} GiB of host memory")
+
     @property
     def alive(self) -> bool:
-        return self._process is not None and self._process.is_alive()
+        return self._process is not None and bool(self._process.is_alive())
 
     def stop(self) -> None:
-        """Kill the worker and its session."""
+        """Kill the worker and its session; a context with a kernel that never ends may take a while to go."""
         if self._process is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.kill()
-        self._process.join(10)
+        kill_session(self._process)
         self._connection.close()
+        self._gone.append(self._process)
         self._process = None
+
+    def close(self) -> None:
+        """Stop the worker and the spare one, and wait for both."""
+        self.stop()
+        if self._spare is not None:
+            kill_session(self._spare[0])
+            self._spare[1].close()
+            self._gone.append(self._spare[0])
+            self._spare = None
+        for process in self._gone:
+            process.join(10)
+
+
+def kill_session(process: Any) -> None:
+    """Kill a process that leads a session, with everything it started there."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def resident_bytes(pid: int) -> int:
+    """Host memory that a process has in use; 0 where that cannot be read."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return 0

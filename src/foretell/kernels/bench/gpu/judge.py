@@ -7,15 +7,17 @@ the outputs must be stays in memory that the worker cannot map.
 from __future__ import annotations
 
 import os
+import secrets
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from foretell.kernels.bench.gpu.handle import WorkerFailed, WorkerHandle
+from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
+from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.problem import Case, Problem
 from foretell.kernels.bench.statistics import combine, surely_below, tight_enough, timing
 from foretell.kernels.candidate import Candidate
@@ -29,30 +31,80 @@ from foretell.kernels.task import Tolerance
 class Exhibit:
     """One case on the device: input sets lent to the worker, kept copies, expected outputs, and output buffers.
 
-    `bounds` hold what each output must lie between, in the output's own type.
+    `bounds` hold what each output must lie between, in the output's own type. A case is checked on the sets `checked`
+    and timed on the sets `timed`; where memory allows one set only, new data is put into it for each of `redraws`
+    further checks.
     """
 
     case: Case
-    inputs: list[list[Any]]
+    checked: list[int]
+    timed: list[int]
+    redraws: int
     kept: list[list[Any]]
     expected: list[list[Any]]
     bounds: list[list[tuple[Any, Any]]]
-    rings: list[list[Any]]
+    inputs: list[list[Any]] = field(default_factory=list)
+    rings: list[list[Any]] = field(default_factory=list)
+
+
+class Arena:
+    """Device memory lent to the worker: one allocation for all tensors of a problem, used again for the next."""
+
+    _ALIGNED = 512
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._memory: Any = None
+
+    def place(self, likes: Sequence[Any]) -> list[Any]:
+        """A tensor like each given one, all in the arena; what is not a tensor is passed on."""
+        import torch
+
+        sizes = [
+            -(-t.numel() * t.element_size() // self._ALIGNED) * self._ALIGNED if _is_tensor(t) else 0 for t in likes
+        ]
+        if self._memory is None or self._memory.numel() < sum(sizes):
+            self._memory = None
+            self._memory = self._platform.lendable(max(sum(sizes), self._ALIGNED))
+        placed, at = [], 0
+        for like, size in zip(likes, sizes, strict=True):
+            if not _is_tensor(like):
+                placed.append(like)
+                continue
+            flat = self._memory[at : at + like.numel() * like.element_size()].view(like.dtype)
+            dense = torch.empty_like(like, device="meta")
+            placed.append(flat.as_strided(dense.shape, dense.stride()))
+            at += size
+        return placed
 
 
 class Judge:
     """Judges candidates of one problem on one GPU."""
 
-    def __init__(self, problem: Problem, worker: WorkerHandle, device: Device, effort: GpuEffort, index: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        worker: Worker,
+        device: Device,
+        effort: GpuEffort,
+        index: int = 0,
+        platform: Platform | None = None,
+        arena: Arena | None = None,
+    ) -> None:
         import torch
+
+        from foretell.kernels.bench.gpu.platform import Cuda
 
         self._torch = torch
         self._problem, self._worker, self._device, self._effort, self._index = problem, worker, device, effort, index
-        self._pool = torch.cuda.MemPool()
+        self._platform = platform or Cuda()
+        self.spent_s: dict[str, float] = defaultdict(float)
+        started = time.perf_counter()
         self._exhibits = [self._exhibit(case) for case in problem.cases]
+        self._lend(arena or Arena(self._platform))
+        self.spent_s["make"] += time.perf_counter() - started
         self._opened_at = -1
         self._dirty = False
-        self.spent_s: dict[str, float] = defaultdict(float)
         self._overhead_s: dict[int, float] = {}
 
     def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
@@ -90,35 +142,46 @@ class Judge:
         )
 
     def close(self) -> None:
-        """Let the worker give back what it was lent, then free it."""
+        """Let the worker give back what it was lent."""
+        started = time.perf_counter()
         if self._worker.alive:
             try:
                 self._worker.ask(self._effort.open_timeout_s, do="close")
             except WorkerFailed:
                 self._worker.stop()
         self._exhibits.clear()
-        self._torch.cuda.ipc_collect()
-        self._torch.cuda.empty_cache()
+        self._platform.let_go()
+        self.spent_s["close"] += time.perf_counter() - started
 
     def _draw(self, case: Case) -> list[Any]:
-        return self._problem.inputs(case, int.from_bytes(os.urandom(7), "big"), "cuda")
-
-    def _lend(self, tensors: Sequence[Any], empty: bool = False) -> list[Any]:
-        """Copies in the pool that is lent; nothing else is ever allocated there."""
-        torch = self._torch
-        with torch.cuda.use_mem_pool(self._pool):
-            return [
-                (torch.empty_like(t) if empty else t.clone()) if isinstance(t, torch.Tensor) else t for t in tensors
-            ]
+        return self._problem.inputs(case, int.from_bytes(os.urandom(7), "big"), self._platform.device)
 
     def _exhibit(self, case: Case) -> Exhibit:
-        sets = self._effort.check_sets + self._effort.timed_sets if case.timed else 1
-        kept = [self._draw(case) for _ in range(sets)]
-        wanted = [self._problem.expected(inputs, "cuda") for inputs in kept]
-        plain = self._as_returned(kept[0])
-        rings = [self._lend(plain, empty=True) for _ in range(sets)]
+        """The case's data: as many sets as the effort asks for, or a single one where they would fill the memory."""
+        effort = self._effort
+        first = self._draw(case)
+        plain = self._as_returned(first)
+        size = sum(t.numel() * t.element_size() for t in (*first, *plain) if _is_tensor(t))
+        checks = effort.check_sets if case.timed else 1
+        if size * (checks + effort.timed_sets) > effort.set_bytes:
+            checked, timed, redraws = [0], [0] if case.timed else [], checks - 1
+        else:
+            checked, redraws = list(range(checks)), 0
+            timed = [checks + k for k in range(effort.timed_sets)] if case.timed else []
+        kept = [first, *(self._draw(case) for _ in range(len({*checked, *timed}) - 1))]
+        wanted = [self._problem.expected(inputs, self._platform.device) for inputs in kept]
         bounds = [self._bounds(each, plain) for each in wanted]
-        return Exhibit(case, [self._lend(inputs) for inputs in kept], kept, wanted, bounds, rings)
+        rings = [plain] * len(kept)  # what they are to be like, until they are lent
+        return Exhibit(case, checked, timed, redraws, kept, wanted, bounds, rings=rings)
+
+    def _lend(self, arena: Arena) -> None:
+        """Put copies of the inputs, and room for outputs, where the worker can reach them; nothing else lies there."""
+        likes = [t for e in self._exhibits for group in (e.kept, e.rings) for each in group for t in each]
+        placed = iter(arena.place(likes))
+        for exhibit in self._exhibits:
+            exhibit.inputs = [[next(placed) for _ in each] for each in exhibit.kept]
+            exhibit.rings = [[next(placed) for _ in each] for each in exhibit.rings]
+            self._restore(exhibit)
 
     def _bounds(self, wanted: Sequence[Any], plain: Sequence[Any]) -> list[tuple[Any, Any]]:
         """|got - want| <= absolute + relative * |want|, as two tensors that are quick to compare with."""
@@ -137,7 +200,12 @@ class Judge:
         """What the reference returns for these very inputs: the dtypes and shapes a candidate must match."""
         from foretell.kernels.bench.gpu.problem import as_list
 
-        return as_list(self._problem.reference("cuda")(*inputs))
+        return as_list(self._problem.reference(self._platform.device)(*inputs))
+
+    @property
+    def lent(self) -> tuple[list[list[list[Any]]], list[list[list[Any]]]]:
+        """Inputs and output buffers by case and set: what the worker may map."""
+        return [e.inputs for e in self._exhibits], [e.rings for e in self._exhibits]
 
     def ensure_open(self) -> None:
         """A worker that knows the problem; started or told anew where needed."""
@@ -148,16 +216,18 @@ class Judge:
 
         import torch.multiprocessing.reductions  # noqa: F401 - teaches the pickler to lend device memory
 
-        self._torch.cuda.synchronize()
+        started = time.perf_counter()
+        self._platform.synchronize()
         self._worker.ask(
             self._effort.open_timeout_s,
             do="problem",
             spec=self._problem.spec,
-            inputs=bytes(ForkingPickler.dumps([e.inputs for e in self._exhibits])),
-            rings=bytes(ForkingPickler.dumps([e.rings for e in self._exhibits])),
-            check_sets=self._effort.check_sets,
+            lent=bytes(ForkingPickler.dumps(self.lent)),
+            checked=[e.checked for e in self._exhibits],
+            timed=[e.timed for e in self._exhibits],
         )
         self._opened_at = self._worker.starts
+        self.spent_s["open"] += time.perf_counter() - started
 
     def _trial(self, candidate: Candidate, hopeless_below: float | None, traced: bool) -> Measurement:
         effort = self._effort
@@ -166,18 +236,23 @@ class Judge:
             if self._dirty:
                 self._restore(exhibit)
             self._poison(exhibit)
-        self._torch.cuda.synchronize()
+        self._platform.synchronize()
         self._ask("load", limit_s, source=candidate.source, language=candidate.language)
-        for exhibit in self._exhibits:
-            count = effort.check_sets if exhibit.case.timed else 1
-            fault = self._inspect(exhibit, range(count))
+        for index, exhibit in enumerate(self._exhibits):
+            fault = self._inspect(exhibit, exhibit.checked)
+            for _ in range(exhibit.redraws):
+                if fault:
+                    break
+                self._renew(exhibit, exhibit.checked)
+                self._ask("check", effort.run_timeout_s, case=index)
+                fault = self._inspect(exhibit, exhibit.checked)
             if fault:
                 return fault
         timings: list[Timing] = []
         methods: set[str] = set()
         stopped = False
         for index, exhibit in enumerate(self._exhibits):
-            if not exhibit.case.timed:
+            if not exhibit.timed:
                 continue
             methods.add(str(self._ask("prepare", limit_s, case=index)["method"]))
             result = self._pairs(index, exhibit, hopeless_below, stopped)
@@ -195,54 +270,83 @@ class Judge:
     def _pairs(
         self, index: int, exhibit: Exhibit, hopeless_below: float | None, hurry: bool
     ) -> tuple[Timing, bool] | Measurement:
+        """Pairs until the interval is narrow; what is looked at is the last output of each set, at a random moment."""
         effort = self._effort
-        timed = range(effort.check_sets, effort.check_sets + effort.timed_sets)
         references: list[float] = []
         candidates: list[float] = []
         deadline = time.perf_counter() + effort.workload_cap_s
         while True:
-            started = time.perf_counter()
-            got = self._ask("pairs", effort.run_timeout_s, case=index, count=effort.chunk_pairs)
-            wall_s = time.perf_counter() - started
-            references += got["reference_us"]
-            candidates += got["candidate_us"]
-            fault = self._clock_fault(index, got, wall_s) or self._inspect(exhibit, timed)
+            fault = self._timed_pairs(index, self._order(exhibit), references, candidates)
             if fault:
                 return fault
             if hopeless_below is not None and surely_below(references, candidates, hopeless_below):
                 hurry = True
-            enough = len(candidates) >= effort.fewest_pairs and tight_enough(references, candidates, effort.half_width)
-            if hurry or enough or len(candidates) >= effort.most_pairs or time.perf_counter() > deadline:
+            if hurry or len(candidates) >= effort.most_pairs or time.perf_counter() > deadline:
                 break
-        fault = self._fresh_round(index, exhibit, timed, candidates, references)
+            slow = sum(candidates) > effort.slow_ratio * sum(references)
+            fewest = min(effort.fewest_pairs, effort.fewest_pairs_when_slow if slow else effort.most_pairs)
+            if len(candidates) >= fewest and tight_enough(references, candidates, effort.half_width):
+                break
+        fault = self._inspect(exhibit, exhibit.timed) or self._fresh_round(index, exhibit, candidates, references)
         if fault:
             return fault
         return timing(exhibit.case.name, references, candidates), hurry
 
-    def _fresh_round(
-        self, index: int, exhibit: Exhibit, timed: range, candidates: Sequence[float], references: Sequence[float]
+    def _order(self, exhibit: Exhibit) -> list[int]:
+        """Which timed sets to take for the next pairs: each about as often, in an order that cannot be foreseen."""
+        count = self._effort.chunk_pairs + secrets.randbelow(3)
+        sets = len(exhibit.timed)
+        first = secrets.randbelow(sets)
+        return [(first + k) % sets for k in range(max(count, sets))]
+
+    def _timed_pairs(
+        self, index: int, order: Sequence[int], references: list[float], candidates: list[float]
     ) -> Measurement | None:
-        """New data in the timed inputs, one more run of each: right again, and no slower than on data seen before."""
+        """Take pairs and add them to the samples; a fault where the worker's clock does not fit the judge's."""
         started = time.perf_counter()
-        for number in timed:
+        got = self._ask("pairs", self._effort.run_timeout_s, case=index, order=order)
+        wall_s = time.perf_counter() - started
+        references += got["reference_us"]
+        candidates += got["candidate_us"]
+        return self._clock_fault(index, got, wall_s)
+
+    def _renew(self, exhibit: Exhibit, numbers: Sequence[int]) -> None:
+        """New data in these sets, with what is to be expected of it."""
+        started = time.perf_counter()
+        for number in numbers:
             fresh = self._draw(exhibit.case)
             exhibit.kept[number] = fresh
-            exhibit.expected[number] = self._problem.expected(fresh, "cuda")
+            exhibit.expected[number] = self._problem.expected(fresh, self._platform.device)
             exhibit.bounds[number] = self._bounds(exhibit.expected[number], exhibit.rings[number])
             for lent, value in zip(exhibit.inputs[number], fresh, strict=True):
-                if isinstance(value, self._torch.Tensor):
+                if _is_tensor(value):
                     lent.copy_(value)
         self._poison(exhibit)
-        self._torch.cuda.synchronize()
+        self._platform.synchronize()
         self.spent_s["new data"] += time.perf_counter() - started
-        got = self._ask("pairs", self._effort.run_timeout_s, case=index, count=len(timed))
-        fault = self._inspect(exhibit, timed)
-        if fault:
-            return fault
-        drift = max(1.0, min(got["reference_us"]) / statistics.median(references))
-        usual = statistics.median(candidates) * drift
-        if min(got["candidate_us"]) > usual / self._effort.memory_ratio + self._effort.memory_slack_us:
-            words = f"{min(got['candidate_us']):.0f} us on new inputs, {usual:.0f} us on inputs seen before"
+
+    def _fresh_round(
+        self, index: int, exhibit: Exhibit, candidates: Sequence[float], references: Sequence[float]
+    ) -> Measurement | None:
+        """New data in one timed set, picked at random: right again, and no slower than on data seen before.
+
+        A single slow run may be the machine's; only three in a row, each on new data, are held against a candidate.
+        """
+        effort, words = self._effort, ""
+        for _ in range(3):
+            turn = secrets.randbelow(len(exhibit.timed))
+            number = exhibit.timed[turn]
+            self._renew(exhibit, [number])
+            got = self._ask("pairs", effort.run_timeout_s, case=index, order=[turn])
+            fault = self._inspect(exhibit, [number])
+            if fault:
+                return fault
+            [reference_us], [candidate_us] = got["reference_us"], got["candidate_us"]
+            usual = statistics.median(candidates) * max(1.0, reference_us / statistics.median(references))
+            if candidate_us <= usual / effort.memory_ratio + effort.memory_slack_us:
+                break
+            words = f"{candidate_us:.0f} us on new inputs, {usual:.0f} us on inputs seen before"
+        else:
             return Measurement(Status.CHEAT, f"results are remembered: {words}")
         floor_us = self._floor_us(exhibit.case)
         if statistics.median(candidates) < floor_us:
@@ -253,7 +357,7 @@ class Judge:
     def _floor_us(self, case: Case) -> float:
         """Time to read the inputs once from the fastest level they could lie in, with a margin for our figures."""
         exhibit = next(e for e in self._exhibits if e.case is case)
-        tensors = [t for t in exhibit.inputs[0] if isinstance(t, self._torch.Tensor)]
+        tensors = [t for t in exhibit.inputs[0] if _is_tensor(t)]
         if self._problem.spec["kind"] == "task":
             from foretell.kernels.library import get
 
@@ -288,7 +392,7 @@ class Judge:
         """Undo whatever a failed candidate may have done to the inputs."""
         for lent, kept in zip(exhibit.inputs, exhibit.kept, strict=True):
             for ours, value in zip(lent, kept, strict=True):
-                if isinstance(value, self._torch.Tensor):
+                if _is_tensor(value):
                     ours.copy_(value)
 
     def _poison(self, exhibit: Exhibit) -> None:
@@ -296,7 +400,7 @@ class Judge:
             for output in ring:
                 output.fill_(float("nan") if output.is_floating_point() else -113)
 
-    def _inspect(self, exhibit: Exhibit, numbers: range) -> Measurement | None:
+    def _inspect(self, exhibit: Exhibit, numbers: Sequence[int]) -> Measurement | None:
         """None when the inputs are untouched and the outputs in the rings are right."""
         started = time.perf_counter()
         try:
@@ -304,14 +408,14 @@ class Judge:
         finally:
             self.spent_s["compare"] += time.perf_counter() - started
 
-    def _compare(self, exhibit: Exhibit, numbers: range) -> Measurement | None:
+    def _compare(self, exhibit: Exhibit, numbers: Sequence[int]) -> Measurement | None:
         """Everything is queued before the device is waited for once; only a failure is looked at closely."""
         torch = self._torch
         good = [
             (lent == kept).all()
             for number in numbers
             for lent, kept in zip(exhibit.inputs[number], exhibit.kept[number], strict=True)
-            if isinstance(kept, torch.Tensor)
+            if _is_tensor(kept)
         ]
         good += [
             ((got >= low) & (got <= high)).all()
@@ -322,17 +426,21 @@ class Judge:
             return None
         return self._explain(exhibit, numbers)
 
-    def _explain(self, exhibit: Exhibit, numbers: range) -> Measurement | None:
+    def _explain(self, exhibit: Exhibit, numbers: Sequence[int]) -> Measurement | None:
         torch = self._torch
         for number in numbers:
             for position, (lent, kept) in enumerate(zip(exhibit.inputs[number], exhibit.kept[number], strict=True)):
-                if isinstance(kept, torch.Tensor) and not torch.equal(lent, kept):
+                if _is_tensor(kept) and not torch.equal(lent, kept):
                     return Measurement(Status.CHEAT, f"input {position} was changed at {exhibit.case.name}")
             for position, (got, want) in enumerate(zip(exhibit.rings[number], exhibit.expected[number], strict=True)):
                 wrong = mismatch(torch, got, want, self._problem.tolerance)
                 if wrong:
                     return Measurement(Status.WRONG, f"output {position} at {exhibit.case.name}: {wrong}")
         return None
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "element_size")
 
 
 def mismatch(torch: Any, got: Any, want: Any, tolerance: Tolerance) -> str:

@@ -13,12 +13,11 @@ from typing import Any
 
 import torch
 
-from foretell.kernels.bench.gpu import driver
+from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.problem import Problem, as_list
 from foretell.kernels.bench.gpu.watch import OperationWatch, Snapshot, shares_memory
 from foretell.kernels.languages.python_source import Entry, entry_of, load_module, unload
 
-FLUSH_BYTES = 160 << 20
 FULL_COLLECTION_EVERY = 16  # candidates: a full collection takes as long as a measurement
 
 
@@ -39,76 +38,70 @@ class Timed:
 
     def __init__(
         self,
+        platform: Platform,
         run: Callable[[], list[Any]],
         flush: Any,
         stream: Any,
         pool: Any,
         keep: Sequence[Any],
-        capture: bool,
-        watch: contextlib.AbstractContextManager[Any],
+        watch: contextlib.AbstractContextManager[Any] | None,
     ) -> None:
-        self._run, self._flush, self._stream, self._pool, self._keep = run, flush, stream, pool, keep
-        self._watch = watch
-        self._start, self._end = driver.Event(), driver.Event()
-        self._graph: Any = None
+        self._platform, self._run, self._flush, self._stream, self._keep = platform, run, flush, stream, keep
+        self._start, self._end = platform.event(), platform.event()
+        self._replay: Callable[[], None] | None = None
         self.outputs: list[Any] = []
-        if capture:
-            self._capture()
+        if watch is not None:
+            self._replay = self._captured(pool, watch)
 
-    def _capture(self) -> None:
-        """By hand and not by `torch.cuda.graph`, which empties the allocator's cache before every capture."""
-        graph = torch.cuda.CUDAGraph()
-        handle = self._stream.cuda_stream
-        with torch.cuda.stream(self._stream):
-            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
-            try:
-                self._flush.zero_()
-                self._start.record_in_graph(handle)
-                with self._watch:
-                    self.outputs = self._run()
-                self._end.record_in_graph(handle)
-                for kept, output in zip(self._keep, self.outputs, strict=False):
-                    kept.copy_(output)
-            except BaseException:
-                self.outputs = []
-                with contextlib.suppress(RuntimeError):
-                    graph.capture_end()
-                raise
-            graph.capture_end()
-        self._graph = graph
+    def _captured(self, pool: Any, watch: contextlib.AbstractContextManager[Any]) -> Callable[[], None]:
+        def work(handle: int) -> None:
+            self._flush.zero_()
+            self._start.record_in_graph(handle)
+            with watch:
+                self.outputs = self._run()
+            self._end.record_in_graph(handle)
+            for kept, output in zip(self._keep, self.outputs, strict=False):
+                kept.copy_(output)
+
+        try:
+            return self._platform.capture(self._stream, pool, work)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def captured(self) -> bool:
-        return self._graph is not None
+        return self._replay is not None
 
     def start(self) -> None:
         """Queue one timed run behind poisoned outputs and a flushed cache."""
-        with torch.cuda.stream(self._stream):
-            if self._graph is not None:
+        with self._platform.using(self._stream):
+            if self._replay is not None:
                 for output in self.outputs:
                     poison(output)
-                self._graph.replay()
+                self._replay()
                 return
+            handle = self._platform.handle(self._stream)
             for kept in self._keep:
                 poison(torch.empty_like(kept))  # so that memory handed out next holds no old result
             self._flush.zero_()
-            self._start.record(self._stream.cuda_stream)
+            self._start.record(handle)
             outputs = self._run()
-            self._end.record(self._stream.cuda_stream)
+            self._end.record(handle)
             for kept, output in zip(self._keep, outputs, strict=False):
                 kept.copy_(output)
 
     def erase(self) -> None:
         """Overwrite the results, so that nothing can read them from memory later."""
-        with torch.cuda.stream(self._stream):
+        with self._platform.using(self._stream):
             for output in (*self.outputs, *self._keep):
                 poison(output)
 
     def elapsed_us(self) -> float:
-        return self._start.elapsed_us(self._end)
+        return float(self._start.elapsed_us(self._end))
 
     def close(self) -> None:
-        self._graph = None
+        self._replay = None
         self.outputs = []
         self._start.close()
         self._end.close()
@@ -118,49 +111,62 @@ class Session:
     """A problem on the device, shared with the judge, and the candidate that is being measured on it.
 
     `inputs[case][set]` and `rings[case][set]` lie in the judge's memory: it fills the first and reads the second.
+    `checked[case]` and `timed[case]` are the sets that a case is checked and timed on.
     """
 
     def __init__(
-        self, problem: Problem, inputs: list[list[list[Any]]], rings: list[list[list[Any]]], check_sets: int
+        self,
+        platform: Platform,
+        problem: Problem,
+        inputs: list[list[list[Any]]],
+        rings: list[list[list[Any]]],
+        checked: list[list[int]],
+        timed: list[list[int]],
     ) -> None:
-        self._problem, self._inputs, self._rings, self._check_sets = problem, inputs, rings, check_sets
-        self._flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
-        self._stream = torch.cuda.Stream()
-        self._pool = torch.cuda.graph_pool_handle()
+        self._platform, self._problem, self._inputs, self._rings = platform, problem, inputs, rings
+        self._checked, self._timed_sets = checked, timed
+        self._flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
+        self._stream = platform.stream()
+        self._pool = platform.graph_pool()
         self._references: dict[int, list[Timed]] = {}
         self._candidates: dict[int, list[Timed]] = {}
         self._entry: Entry | None = None
         self._module: Any = None
         self._unloads = 0
         self._language = ""
-        self.reference_entry = problem.reference("cuda")
+        self.reference_entry = problem.reference(platform.device)
 
     def load(self, source: str, language: str, snapshot: Snapshot) -> dict[str, Any]:
         """Load a candidate and run it on every checked set, its outputs going into the rings."""
         self._language = language
         self._module = load_module(source)
-        self._entry = entry_of(self._module, self._problem.init_inputs)
+        self._entry = entry_of(self._module, self._problem.init_inputs, self._platform.device)
         watch = OperationWatch(language)
-        launches = 0
-        for index, case in enumerate(self._problem.cases):
-            for number in range(self._check_sets if case.timed else 1):
-                inputs = self._inputs[index][number]
-                first = index == 0 and number == 0
-                with torch.cuda.stream(self._stream):
-                    outputs = self._checked_run(watch if first else None, inputs, index)
-                    for kept, output in zip(self._rings[index][number], outputs, strict=True):
-                        kept.copy_(output)
-                if first:
-                    launches = watch.launches
-        driver.synchronize()
+        for index in range(len(self._checked)):
+            self._run_checks(index, watch if index == 0 else None)
+        self._platform.synchronize()
         self._look_around(snapshot)
-        return {"launches": launches}
+        return {"launches": watch.launches}
+
+    def check(self, index: int, snapshot: Snapshot) -> None:
+        """Run the candidate on one case's checked sets again: the judge has put new data there."""
+        self._run_checks(index, None)
+        self._platform.synchronize()
+        self._look_around(snapshot)
+
+    def _run_checks(self, index: int, watch: OperationWatch | None) -> None:
+        for number in self._checked[index]:
+            with self._platform.using(self._stream):
+                outputs = self._checked_run(watch, self._inputs[index][number], index)
+                for kept, output in zip(self._rings[index][number], outputs, strict=True):
+                    kept.copy_(output)
+            watch = None
 
     def _look_around(self, snapshot: Snapshot) -> None:
         changed = snapshot.changed()
         if changed:
             raise Refused("cheat", f"it replaced {changed}")
-        if driver.persisting_l2_bytes() > 0:
+        if self._platform.persisting_l2_bytes() > 0:
             raise Refused("cheat", "it set L2 aside for data that survives a flush")
 
     def _checked_run(self, watch: OperationWatch | None, inputs: list[Any], index: int) -> list[Any]:
@@ -188,56 +194,68 @@ class Session:
 
     def prepare(self, index: int) -> str:
         """Make the timed forms of reference and candidate for one case; says how the candidate is timed."""
-        numbers = range(self._check_sets, len(self._inputs[index]))
+        numbers = self._timed_sets[index]
         if index not in self._references:
+            with self._platform.using(self._stream):
+                self.reference_entry(*self._inputs[index][numbers[0]])
             self._references[index] = [self._timed(self.reference_entry, index, n, [], None) for n in numbers]
         assert self._entry is not None
-        driver.forbid_persisting_l2()
+        self._platform.forbid_persisting_l2()
         self._candidates[index] = [
             self._timed(self._entry, index, n, self._rings[index][n], OperationWatch(self._language)) for n in numbers
         ]
         return "graph" if all(timed.captured for timed in self._candidates[index]) else "events"
 
     def _timed(self, entry: Entry, index: int, number: int, keep: Sequence[Any], watch: OperationWatch | None) -> Timed:
-        """A program ready to be timed; a candidate is watched while it is captured, as it was when it was checked."""
+        """A program ready to be timed; a candidate is watched while it is captured, as it was when it was checked.
+
+        What does not capture at once is run and tried again: it may have had something to set up.
+        """
         inputs = self._inputs[index][number]
         parts = (self._flush, self._stream, self._pool, keep)
 
         def run() -> list[Any]:
             return as_list(entry(*inputs))
 
-        with torch.cuda.stream(self._stream):
-            run()
-        driver.synchronize()
-        try:
-            captured = Timed(run, *parts, True, watch or contextlib.nullcontext())
-        except (RuntimeError, driver.CudaError) as error:
-            if is_sticky(error):
-                raise
-            driver.synchronize()
-            return Timed(run, *parts, False, contextlib.nullcontext())
-        fault = watch.verdict(inputs) if watch is not None else ""
-        if fault:
-            raise Refused("cheat", f"{fault}, where it is timed")
-        return captured
+        for _ in range(2):
+            self._platform.synchronize()
+            try:
+                captured = Timed(self._platform, run, *parts, watch or contextlib.nullcontext())
+            except RuntimeError as error:  # a CudaError is one too
+                if is_sticky(error):
+                    raise
+                self._platform.synchronize()
+                with self._platform.using(self._stream):
+                    run()
+                continue
+            fault = watch.verdict(inputs) if watch is not None else ""
+            if fault:
+                raise Refused("cheat", f"{fault}, where it is timed")
+            return captured
+        return Timed(self._platform, run, *parts, None)
 
-    def pairs(self, index: int, count: int, snapshot: Snapshot) -> dict[str, Any]:
-        """`count` interleaved pairs over the timed sets, in alternating order."""
+    def pairs(self, index: int, order: Sequence[int], snapshot: Snapshot) -> dict[str, Any]:
+        """One interleaved pair for each timed set that `order` names, in alternating order."""
         references, candidates = self._references[index], self._candidates[index]
         samples: dict[str, list[float]] = {"reference_us": [], "candidate_us": []}
-        done = 0
-        while done < count:
-            group = range(min(len(candidates), count - done))
-            for k in group:
-                first, second = (references[k], candidates[k]) if (done + k) % 2 else (candidates[k], references[k])
-                first.start()
-                second.start()
-                references[k].erase()
-            driver.synchronize()
-            for k in group:
+        waiting: list[int] = []
+
+        def collect() -> None:
+            self._platform.synchronize()
+            for k in waiting:
                 samples["reference_us"].append(references[k].elapsed_us())
                 samples["candidate_us"].append(candidates[k].elapsed_us())
-            done += len(group)
+            waiting.clear()
+
+        for turn, k in enumerate(order):
+            if k in waiting:
+                collect()  # its events are about to be used again
+            first, second = (references[k], candidates[k]) if turn % 2 else (candidates[k], references[k])
+            first.start()
+            second.start()
+            references[k].erase()
+            waiting.append(k)
+        collect()
         self._look_around(snapshot)
         return samples
 

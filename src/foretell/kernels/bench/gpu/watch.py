@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -89,24 +89,34 @@ def _count_launches(watch: OperationWatch) -> Any:
         original_cuda(self, *arguments)
 
     Program._launch = counted_cuda  # type: ignore[method-assign,assignment]
-    jit: Any = None
-    with contextlib.suppress(ImportError):
-        from triton.runtime import jit  # type: ignore[no-redef]
-    original_triton: Any = jit.JITFunction.run if jit else None
+    originals = [(owner, owner.run) for owner in _triton_functions()]
 
-    def counted_triton(self: Any, *arguments: Any, **options: Any) -> Any:
-        watch.launches += 1
-        return original_triton(self, *arguments, **options)
+    def counted(original: Any) -> Any:
+        def run(self: Any, *arguments: Any, **options: Any) -> Any:
+            watch.launches += 1
+            return original(self, *arguments, **options)
 
-    if jit:
-        jit.JITFunction.run = counted_triton
+        return run
+
+    for owner, original in originals:
+        owner.run = counted(original)
 
     def unhook() -> None:
         Program._launch = original_cuda  # type: ignore[method-assign]
-        if jit:
-            jit.JITFunction.run = original_triton
+        for owner, original in originals:
+            owner.run = original
 
     return unhook
+
+
+def _triton_functions() -> list[Any]:
+    """Triton's classes of kernels: compiled, and (once it has been imported) interpreted."""
+    try:
+        from triton.runtime import jit
+    except ImportError:
+        return []
+    interpreter = sys.modules.get("triton.runtime.interpreter")
+    return [jit.JITFunction, *([interpreter.InterpretedFunction] if interpreter else [])]
 
 
 class Snapshot:
@@ -133,12 +143,13 @@ class Snapshot:
     @staticmethod
     def _harness() -> dict[tuple[int, str], Any]:
         from foretell import cuda
-        from foretell.kernels.bench.gpu import driver, session
+        from foretell.kernels.bench.gpu import driver, platform, session
 
         watched: list[tuple[Any, str]] = [(driver, "synchronize"), (driver, "call"), (driver, "forbid_persisting_l2")]
         watched += [(driver.Event, n) for n in ("record", "record_in_graph", "elapsed_us")]
-        watched += [(session.Timed, n) for n in ("start", "elapsed_us", "erase", "_capture")]
-        watched += [(session.Session, n) for n in ("load", "pairs", "prepare")] + [(session, "poison")]
+        watched += [(session.Timed, n) for n in ("start", "elapsed_us", "erase", "_captured")]
+        watched += [(platform.Cuda, n) for n in ("capture", "event", "synchronize", "using", "forbid_persisting_l2")]
+        watched += [(session.Session, n) for n in ("load", "check", "pairs", "prepare")] + [(session, "poison")]
         watched += [(cuda.Program, "_launch"), (cuda, "compile")]
         try:
             from triton.runtime import jit

@@ -28,6 +28,7 @@ def main(connection: Connection, index: int, cache: str) -> None:
     os.environ.clear()
     os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=str(index))
     os.environ["HOME"] = cache
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{cache}/inductor"
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="foretell-worker-")
     close_all_but(connection.fileno())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -43,14 +44,17 @@ def _serve(connection: Connection) -> None:
 
     import torch
 
-    from foretell.kernels.bench.gpu import driver
+    from foretell.kernels.bench.gpu.platform import Cuda
     from foretell.kernels.bench.gpu.session import Session
     from foretell.kernels.bench.gpu.watch import Snapshot
 
     torch.cuda.init()
+    major, minor = torch.cuda.get_device_capability()
+    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders, so that extensions are found built
     torch.zeros(1, device="cuda")
     torch.set_grad_enabled(False)
-    driver.forbid_persisting_l2()
+    platform = Cuda()
+    platform.forbid_persisting_l2()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     snapshot = Snapshot()
@@ -68,48 +72,43 @@ def _serve(connection: Connection) -> None:
                 if session is not None:
                     session.close()
                 session = None
-                _let_go()
+                gc.collect()
+                platform.let_go()
                 if command["do"] == "problem":
-                    session = _open(command)
+                    session = open_session(platform, command)
                 _answer(connection, {"ok": True})
                 continue
             assert session is not None
-            _answer(connection, {"ok": True} | (_obey(session, command, snapshot) or {}))
+            _answer(connection, {"ok": True} | (obey(session, command, snapshot) or {}))
         except BaseException as error:
-            fault = _describe(error)
+            fault = describe(error)
             _answer(connection, fault)
             if fault["sticky"]:
                 os._exit(1)
 
 
-def _let_go() -> None:
-    """Give back what the last problem lent, so that the judge's memory is free for the next."""
-    import gc
-
-    import torch
-
-    gc.collect()
-    torch.cuda.ipc_collect()
-    torch.cuda.empty_cache()
-
-
-def _open(command: dict[str, Any]) -> Any:
+def open_session(platform: Any, command: dict[str, Any]) -> Any:
+    """The session that a `problem` command asks for."""
     from foretell.kernels.bench.gpu.problem import from_spec
     from foretell.kernels.bench.gpu.session import Session
 
-    problem = from_spec(command["spec"])
-    return Session(problem, pickle.loads(command["inputs"]), pickle.loads(command["rings"]), command["check_sets"])
+    inputs, rings = pickle.loads(command["lent"])
+    return Session(platform, from_spec(command["spec"]), inputs, rings, command["checked"], command["timed"])
 
 
-def _obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any] | None:
+def obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any] | None:
+    """Do what a command says; what it answers besides `ok`."""
     do = command["do"]
     if do == "load":
         loaded: dict[str, Any] = session.load(command["source"], command["language"], snapshot)
         return loaded
+    if do == "check":
+        session.check(command["case"], snapshot)
+        return None
     if do == "prepare":
         return {"method": session.prepare(command["case"])}
     if do == "pairs":
-        samples: dict[str, Any] = session.pairs(command["case"], command["count"], snapshot)
+        samples: dict[str, Any] = session.pairs(command["case"], command["order"], snapshot)
         return samples
     if do == "unload":
         session.unload()
@@ -117,7 +116,7 @@ def _obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any
     raise ValueError(f"unknown command {do!r}")
 
 
-def _describe(error: BaseException) -> dict[str, Any]:
+def describe(error: BaseException) -> dict[str, Any]:
     """An exception as a typed failure: which kind, in what words, and whether the context survives it."""
     import torch
 

@@ -1,0 +1,107 @@
+"""What judge and session need of the machine under them. `Cuda` is the real one; tests put a stand-in in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Protocol
+
+import torch
+
+from foretell.kernels.bench.gpu import driver
+
+
+class Platform(Protocol):
+    """Where tensors lie (`device`), how work is queued, timed and waited for, how memory is lent.
+
+    `capture` records what `work(handle)` queues on the stream and returns a function that repeats it; RuntimeError
+    where the work cannot be recorded. A `handle` is the driver's name of a stream, for events.
+    """
+
+    device: str
+    flush_bytes: int
+
+    def stream(self) -> Any: ...
+
+    def using(self, stream: Any) -> AbstractContextManager[Any]: ...
+
+    def handle(self, stream: Any) -> int: ...
+
+    def event(self) -> Any: ...
+
+    def synchronize(self) -> None: ...
+
+    def capture(self, stream: Any, pool: Any, work: Callable[[int], None]) -> Callable[[], None]: ...
+
+    def graph_pool(self) -> Any: ...
+
+    def lendable(self, size: int) -> Any: ...
+
+    def persisting_l2_bytes(self) -> int: ...
+
+    def forbid_persisting_l2(self) -> None: ...
+
+    def let_go(self) -> None: ...
+
+
+class Cuda:
+    """The GPU that this process sees first."""
+
+    device = "cuda"
+    flush_bytes = 160 << 20  # more than three times the largest L2 there is
+
+    def stream(self) -> Any:
+        return torch.cuda.Stream()
+
+    def using(self, stream: Any) -> AbstractContextManager[Any]:
+        found: AbstractContextManager[Any] = torch.cuda.stream(stream)
+        return found
+
+    def handle(self, stream: Any) -> int:
+        return int(stream.cuda_stream)
+
+    def event(self) -> driver.Event:
+        return driver.Event()
+
+    def synchronize(self) -> None:
+        driver.synchronize()
+
+    def capture(self, stream: Any, pool: Any, work: Callable[[int], None]) -> Callable[[], None]:
+        """By hand and not by `torch.cuda.graph`, which empties the allocator's cache before every capture."""
+        graph = torch.cuda.CUDAGraph()
+        with _capturing(graph, stream, pool):
+            work(self.handle(stream))
+        replay: Callable[[], None] = graph.replay
+        return replay
+
+    def graph_pool(self) -> Any:
+        return torch.cuda.graph_pool_handle()
+
+    def lendable(self, size: int) -> Any:
+        """Bytes in an allocation of their own, so that nothing else lies in what another process may map."""
+        with torch.cuda.use_mem_pool(torch.cuda.MemPool()):
+            return torch.empty(size, dtype=torch.uint8, device=self.device)
+
+    def persisting_l2_bytes(self) -> int:
+        return driver.persisting_l2_bytes()
+
+    def forbid_persisting_l2(self) -> None:
+        driver.forbid_persisting_l2()
+
+    def let_go(self) -> None:
+        """Give back what another process lent, and what this one keeps in reserve."""
+        torch.cuda.ipc_collect()
+        torch.cuda.empty_cache()
+
+
+@contextmanager
+def _capturing(graph: Any, stream: Any, pool: Any) -> Iterator[None]:
+    with torch.cuda.stream(stream):
+        graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+        try:
+            yield
+        except BaseException:
+            with suppress(RuntimeError):
+                graph.capture_end()
+            raise
+        graph.capture_end()

@@ -1,0 +1,138 @@
+"""A stand-in for the GPU: the CPU as the device, and a worker in this process. No graphs, no L2, no faults."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from foretell.kernels.bench.gpu.handle import WorkerFailed
+from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.problem import Case, Problem, TaskProblem
+from foretell.kernels.bench.gpu.session import Session
+from foretell.kernels.bench.gpu.watch import Snapshot
+from foretell.kernels.bench.gpu.worker import describe, obey
+from foretell.kernels.device import Device
+from foretell.kernels.measurement import Status
+from foretell.kernels.profiles import GpuEffort
+
+DEVICE = Device("stand-in", "gpu", 1, 1e9, 1e13, {}, 1 << 30, 1 << 20, 16, ("torch", "triton"), "")
+EFFORT = GpuEffort(clock_slack_s=1.0, run_timeout_s=60.0, memory_slack_us=5000.0, most_pairs=10)
+
+
+class HostEvent:
+    def __init__(self) -> None:
+        self.at_s = 0.0
+
+    def record(self, _: int) -> None:
+        self.at_s = time.perf_counter()
+
+    def elapsed_us(self, end: HostEvent) -> float:
+        return max(1e6 * (end.at_s - self.at_s), 0.01)
+
+    def close(self) -> None:
+        pass
+
+
+class Host:
+    device = "cpu"
+    flush_bytes = 1 << 12
+
+    def __init__(self) -> None:
+        self.l2_bytes = 0
+
+    def stream(self) -> Any:
+        return None
+
+    def using(self, _: Any) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def handle(self, _: Any) -> int:
+        return 0
+
+    def event(self) -> HostEvent:
+        return HostEvent()
+
+    def synchronize(self) -> None:
+        pass
+
+    def capture(self, stream: Any, pool: Any, work: Callable[[int], None]) -> Callable[[], None]:
+        raise RuntimeError("nothing can be captured here")
+
+    def graph_pool(self) -> Any:
+        return None
+
+    def lendable(self, size: int) -> Any:
+        return torch.empty(size, dtype=torch.uint8)
+
+    def persisting_l2_bytes(self) -> int:
+        return self.l2_bytes
+
+    def forbid_persisting_l2(self) -> None:
+        pass
+
+    def let_go(self) -> None:
+        pass
+
+
+class LocalWorker:
+    """Obeys the judge as the real worker does, in this process; `asked` is what it was asked to do."""
+
+    def __init__(self, platform: Host, problem: Problem) -> None:
+        self._platform, self._problem = platform, problem
+        self._session: Session | None = None
+        self._snapshot = Snapshot()
+        self.lent: tuple[list[list[list[Any]]], list[list[list[Any]]]] = ([], [])
+        self.asked: list[str] = []
+        self.starts = 0
+
+    @property
+    def alive(self) -> bool:
+        return self.starts > 0
+
+    def start(self) -> None:
+        self.starts = max(self.starts, 1)
+
+    def stop(self) -> None:
+        self.starts += 1
+
+    def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+        self.asked.append(command["do"])
+        if command["do"] == "problem":
+            inputs, rings = self.lent
+            self._session = Session(self._platform, self._problem, inputs, rings, command["checked"], command["timed"])
+            return {}
+        if command["do"] == "close":
+            return {}
+        assert self._session is not None
+        try:
+            with torch.no_grad():
+                return obey(self._session, command, self._snapshot) or {}
+        except Exception as error:
+            fault = describe(error)
+            raise WorkerFailed(Status(fault["status"]), fault["message"]) from error
+
+
+class Small(TaskProblem):
+    """A task of the library at sizes that a CPU interprets in a moment."""
+
+    def __init__(self, name: str, timed: list[dict[str, int]], extra: dict[str, int]) -> None:
+        super().__init__(name)
+        sizes = [*((s, True) for s in timed), (extra, False)]
+        self.cases = tuple(Case(" ".join(f"{k}={v}" for k, v in s.items()), is_timed, s) for s, is_timed in sizes)
+
+
+def softmax() -> Small:
+    return Small("softmax", [{"rows": 24, "cols": 512}, {"rows": 48, "cols": 128}], {"rows": 5, "cols": 80})
+
+
+def judge_of(problem: Problem, effort: GpuEffort = EFFORT) -> tuple[Judge, LocalWorker]:
+    """A judge with its worker, both here."""
+    platform = Host()
+    worker = LocalWorker(platform, problem)
+    judge = Judge(problem, worker, DEVICE, effort, platform=platform)
+    worker.lent = judge.lent
+    return judge, worker
