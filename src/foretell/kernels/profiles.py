@@ -166,11 +166,11 @@ class GpuEffort:
     check_sets: int = 3
     timed_sets: int = 2
     set_bytes: int = 16 << 30
-    chunk_pairs: int = 4
-    fewest_pairs: int = 9
-    fewest_pairs_when_slow: int = 4
-    slow_ratio: float = 5.0
-    most_pairs: int = 45
+    chunk_pairs: int = 3
+    fewest_pairs: int = 7
+    fewest_pairs_when_slow: int = 3
+    slow_ratio: float = 4.0
+    most_pairs: int = 30
     half_width: float = 0.012
     workload_cap_s: float = 1.0
     run_timeout_s: float = 2.0

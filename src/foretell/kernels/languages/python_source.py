@@ -81,13 +81,22 @@ def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = 
     raise NoEntry("the module defines none of kernel(*inputs), class ModelNew, custom_kernel(data)")
 
 
+def on_device(value: Any, device: str) -> Any:
+    """The value there; as it is if it is there already, which asks nothing of a torch without CUDA."""
+    if not hasattr(value, "element_size") or value.device.type == device:
+        return value
+    return value.to(device)
+
+
 def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str) -> Entry:
     """A torch module on the device with the fixed seed of model weights, without gradients."""
     import torch
 
     torch.manual_seed(0)
     with torch.device(device), torch.no_grad():
-        built = model(*init_inputs).to(device)
+        built = model(*init_inputs)
+        if any(on_device(held, device) is not held for held in (*built.parameters(), *built.buffers())):
+            built = built.to(device)
 
     def forward(*inputs: Any) -> Any:
         with torch.no_grad():

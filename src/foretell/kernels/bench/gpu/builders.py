@@ -58,7 +58,11 @@ class BuilderPool:
         builder = _Builder(self._capability, self._launcher)
         while (item := self._jobs.get()) is not None:
             job, future = item
-            future.set_result(builder.build(job))
+            try:
+                future.set_result(builder.build(job))
+            except Exception as error:  # whatever went wrong, someone waits for this build
+                builder.stop()
+                future.set_result(Build(Status.INFRASTRUCTURE, f"no builder: {type(error).__name__}: {error}"))
         builder.stop()
 
 
@@ -85,13 +89,17 @@ class _Builder:
             if not self._connection.poll(limit_s):
                 self.stop()
                 return Build(Status.TIMEOUT, f"the build did not finish within {limit_s:g} s")
-            answer = json.loads(self._connection.recv_bytes())
-        except (EOFError, OSError, ValueError):
+            raw = self._connection.recv_bytes()
+        except (EOFError, OSError):
             self.stop()
             return Build(Status.COMPILE_ERROR, "the compiler crashed", seconds=time.perf_counter() - started)
-        return Build(
-            Status(answer["status"]), answer["message"], answer["features"], None, time.perf_counter() - started
-        )
+        seconds = time.perf_counter() - started
+        try:
+            answer = json.loads(raw)
+            return Build(Status(answer["status"]), answer["message"], answer["features"], None, seconds)
+        except (ValueError, TypeError, KeyError):
+            self.stop()
+            return Build(Status.CHEAT, "wrote to the builder's own channel", seconds=seconds)
 
     def stop(self) -> None:
         if self._process is not None:

@@ -156,6 +156,11 @@ class Judge:
     def _draw(self, case: Case) -> list[Any]:
         return self._problem.inputs(case, int.from_bytes(os.urandom(7), "big"), self._platform.device)
 
+    def _expected(self, inputs: Sequence[Any]) -> list[Any]:
+        """The right outputs, computed without short cuts in precision."""
+        with self._torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            return self._problem.expected(inputs, self._platform.device)
+
     def _exhibit(self, case: Case) -> Exhibit:
         """The case's data: as many sets as the effort asks for, or a single one where they would fill the memory."""
         effort = self._effort
@@ -169,7 +174,7 @@ class Judge:
             checked, redraws = list(range(checks)), 0
             timed = [checks + k for k in range(effort.timed_sets)] if case.timed else []
         kept = [first, *(self._draw(case) for _ in range(len({*checked, *timed}) - 1))]
-        wanted = [self._problem.expected(inputs, self._platform.device) for inputs in kept]
+        wanted = [self._expected(inputs) for inputs in kept]
         bounds = [self._bounds(each, plain) for each in wanted]
         rings = [plain] * len(kept)  # what they are to be like, until they are lent
         return Exhibit(case, checked, timed, redraws, kept, wanted, bounds, rings=rings)
@@ -316,7 +321,7 @@ class Judge:
         for number in numbers:
             fresh = self._draw(exhibit.case)
             exhibit.kept[number] = fresh
-            exhibit.expected[number] = self._problem.expected(fresh, self._platform.device)
+            exhibit.expected[number] = self._expected(fresh)
             exhibit.bounds[number] = self._bounds(exhibit.expected[number], exhibit.rings[number])
             for lent, value in zip(exhibit.inputs[number], fresh, strict=True):
                 if _is_tensor(value):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from foretell.kernels.languages.python_source import Entry, build_model, entry_of, load_module
+from foretell.kernels.languages.python_source import Entry, build_model, entry_of, load_module, on_device
 from foretell.kernels.languages.tracing import fake_inputs
 from foretell.kernels.task import Tensor, Tolerance, evaluate_size
 
@@ -107,7 +107,7 @@ class KernelBenchProblem:
         torch.manual_seed(seed)
         with torch.device(device):
             drawn = self._module.get_inputs()
-        return [x.to(device) if isinstance(x, torch.Tensor) else x for x in drawn]
+        return [on_device(x, device) for x in drawn]
 
     def traced_inputs(self, case: Case) -> list[Any]:
         return self.inputs(case, 0, "cuda")
@@ -144,7 +144,7 @@ class GpuModeProblem:
         with torch.device(device):
             data = self._module.generate_input(**{**case.sizes, "seed": seed % (1 << 31)})
         items = data if isinstance(data, tuple | list) else (data,)
-        return [x.to(device) if isinstance(x, torch.Tensor) else x for x in items]
+        return [on_device(x, device) for x in items]
 
     def traced_inputs(self, case: Case) -> list[Any]:
         return self.inputs(case, 0, "cuda")

@@ -56,7 +56,6 @@ def _serve(connection: Connection) -> None:
     platform = Cuda()
     platform.forbid_persisting_l2()
     torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
     snapshot = Snapshot()
     gc.freeze()
     session: Session | None = None
