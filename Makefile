@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-gpu lint bench clean
 
 $(VENV)/.runtime: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,6 +22,10 @@ demo: $(VENV)/.runtime
 ## Everything that must hold: lint, types, tests.
 test: lint
 	$(BIN)/python -m pytest
+
+## What only a GPU can show, with the machine's own torch and Triton (and pytest): nothing is installed.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest -m gpu tests/kernels/bench/gpu/test_on_gpu.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -19,25 +19,28 @@ def measure_on_gpu(task: str, files: list[Path]) -> tuple[str, Device, list[tupl
     """Measure each file against the task or problem; BadInput where either cannot be worked with."""
     from foretell.cli.inputs import read_text
     from foretell.kernels.bench.gpu.bench import GpuBench
-    from foretell.kernels.bench.gpu.device import NoGpu
+    from foretell.kernels.bench.gpu.device import NoGpu, visible_gpus
+    from foretell.kernels.bench.gpu.farm import GpuFarm
     from foretell.kernels.candidate import Candidate, Origin
     from foretell.kernels.languages.python_source import language_of
 
     sources = [read_text(path, "a module with kernel(*inputs), ModelNew or custom_kernel(data)") for path in files]
     wanted = _problem(task)
     try:
-        bench = GpuBench()
+        bench: GpuBench | GpuFarm = GpuFarm() if len(visible_gpus()) > 1 and len(files) > 1 else GpuBench()
     except NoGpu as error:
         raise BadInput(str(error), "a CUDA GPU for Python candidates", "measure a C++ file, or run it there") from error
-    found = []
     try:
         with progress_console().status("building") as status:
-            for path, source in zip(files, sources, strict=True):
-                status.update(f"measuring {path.name}")
-                origin = Origin("person", {"file": path.name})
-                candidate = Candidate(wanted.name, language_of(source), source, origin)
-                for _, outcome in bench.measure_problem(wanted, [candidate]):
-                    found.append((path, candidate, outcome))
+            candidates = [
+                Candidate(wanted.name, language_of(source), source, Origin("person", {"file": path.name}))
+                for path, source in zip(files, sources, strict=True)
+            ]
+            outcomes = {}
+            for candidate, outcome in bench.measure_problem(wanted, list({c.id: c for c in candidates}.values())):
+                outcomes[candidate.id] = outcome
+                status.update(f"measured {len(outcomes)} of {len(files)}")
+            found = [(path, c, outcomes[c.id]) for path, c in zip(files, candidates, strict=True)]
     finally:
         bench.close()
     return wanted.name, bench.device, found

@@ -153,17 +153,19 @@ BENCH = BenchEffort()
 class GpuEffort:
     """How hard a GPU bench works on one candidate.
 
-    Each timed case has `check_sets` input sets that are only checked and `timed_sets` others that are timed; where such
+    Each timed case has `check_sets` input sets that are checked before anything is timed, and `timed_sets` others whose
+    results are checked too, one of them once more with new data: with the defaults four sets of data in all. Where the
     sets would take more than `set_bytes`, one set is used for all and filled anew for every check. Pairs come in chunks
     of `chunk_pairs` or a few more, at least `fewest_pairs` (`fewest_pairs_when_slow` for what takes `slow_ratio` times
     as long as the reference), until the speedup's 95 % interval is within +- `half_width`, at most `most_pairs`, for at
-    most `workload_cap_s`. One command to the worker may take `run_timeout_s`
-    (`compile_timeout_s` where torch may compile, `open_timeout_s` to take in a problem). On new data a candidate may
+    most `workload_cap_s`. One command to the worker may take `run_timeout_s` (`jit_timeout_s` where a kernel may have
+    to be compiled first, `compile_timeout_s` where torch compiles, `open_timeout_s` to take in a problem). On new data
+    a candidate may
     take 1 / `memory_ratio` times as long plus `memory_slack_us`, the worker's clock may leave `clock_slack_s` of the
     judge's unexplained, and times below physics with `physics_margin` on the bandwidth are taken for cheating.
     """
 
-    check_sets: int = 3
+    check_sets: int = 1
     timed_sets: int = 2
     set_bytes: int = 16 << 30
     chunk_pairs: int = 3
@@ -174,6 +176,7 @@ class GpuEffort:
     half_width: float = 0.012
     workload_cap_s: float = 1.0
     run_timeout_s: float = 2.0
+    jit_timeout_s: float = 20.0
     compile_timeout_s: float = 120.0
     open_timeout_s: float = 60.0
     memory_ratio: float = 0.6

@@ -52,13 +52,16 @@ def kernel(*inputs):
 """
 
 
+_ASSERT = 'extern "C" __device__ void __assertfail(const char*, const char*, unsigned, const char*, size_t);'
 CRASH = frozenset({"crash"})
 FAULTS = (
     Fault("illegal_address", "cuda", CRASH, _cuda("out[(long long)n + (1ll << 40)] = 1.0f;")),
     Fault("trap", "cuda", CRASH, _cuda('asm volatile("trap;");')),
-    Fault("hang", "cuda", frozenset({"timeout"}), _cuda("volatile int stay = 1; while (stay) {} out[0] = stay;")),
+    Fault("hang", "cuda", frozenset({"timeout"}), _cuda("while (clock64() >= 0) {} out[0] = 1.0f;")),
     Fault("misaligned", "cuda", CRASH, _cuda("*(float4*)(out + 1) = make_float4(0, 0, 0, 0);")),
-    Fault("device_assert", "cuda", CRASH, _cuda("assert(n < 0);", "#include <cassert>")),
+    Fault(
+        "device_assert", "cuda", CRASH, _cuda('if (n >= 0) __assertfail("n < 0", "kernel.cu", 1, "body", 1);', _ASSERT)
+    ),
     Fault("out_of_memory", "torch", frozenset({"launch_error"}), _host("torch.empty(1 << 45, device='cuda')")),
     Fault("host_segfault", "torch", CRASH, _host("ctypes.string_at(0)")),
     Fault("leaves", "torch", CRASH, _host("os._exit(3)")),

@@ -23,18 +23,18 @@ from foretell.kernels.task import Task
 
 
 class GpuBench:
-    """Measures `triton`, `cuda` and `torch` candidates on one GPU.
+    """Measures `triton`, `cuda` and `torch` candidates on the first GPU that this process sees.
 
     Candidates are measured in the order in which their builds finish. `problem` may be given in place of a task, for
     files in KernelBench's or GPU MODE's form.
     """
 
-    def __init__(self, index: int = 0, effort: GpuEffort = GPU_BENCH, builders: int | None = None) -> None:
-        self.device: Device = detect_gpu(index)
-        self._index, self._effort = index, effort
+    def __init__(self, effort: GpuEffort = GPU_BENCH, builders: int | None = None) -> None:
+        self.device: Device = detect_gpu()
+        self._effort = effort
         capability = int(self.device.toolchain.split("sm_")[1].split(",")[0])
         self._builders = BuilderPool(capability, builders, launcher=True)
-        self._worker = WorkerHandle(index)
+        self._worker = WorkerHandle()
         self._platform = Cuda()
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge] | None = None
@@ -102,7 +102,7 @@ class GpuBench:
     def _judge_of(self, problem: Problem) -> Judge:
         if self._judge is None or self._judge[0] != problem.name:
             self._retire()
-            judge = Judge(problem, self._worker, self.device, self._effort, self._index, self._platform, self._arena)
+            judge = Judge(problem, self._worker, self.device, self._effort, self._platform, self._arena)
             self._judge = (problem.name, judge)
         return self._judge[1]
 

@@ -19,6 +19,16 @@ class NoGpu(RuntimeError):
     """No CUDA GPU (or no torch that can use it) was found."""
 
 
+def visible_gpus() -> list[str]:
+    """The GPUs that this process may use, by the names that CUDA_VISIBLE_DEVICES knows them by."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [name.strip() for name in given.split(",") if name.strip()]
+    import torch
+
+    return [str(index) for index in range(torch.cuda.device_count())]
+
+
 def detect_gpu(index: int = 0) -> Device:
     """Describe a GPU; NoGpu where there is none."""
     try:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from foretell.kernels.bench.gpu.device import visible_gpus
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.locations import cache_dir
 
@@ -58,8 +59,8 @@ class Worker(Protocol):
 class WorkerHandle:
     """One worker process on one GPU, and a spare one that has its context ready for when the first breaks."""
 
-    def __init__(self, index: int) -> None:
-        self._index = index
+    def __init__(self) -> None:
+        self._gpu = visible_gpus()[0]
         self._process: Any = None
         self._connection: Any = None
         self._spare: tuple[Any, Any] | None = None
@@ -77,7 +78,7 @@ class WorkerHandle:
         try:
             self._receive(START_TIMEOUT_S)
         except WorkerFailed as failure:
-            raise DeviceLost(f"no worker starts on GPU {self._index}: {failure}") from failure
+            raise DeviceLost(f"no worker starts on GPU {self._gpu}: {failure}") from failure
         self._spare = self._launch()
         self._gone = [process for process in self._gone if process.is_alive()]
 
@@ -86,7 +87,7 @@ class WorkerHandle:
 
         context = fork_server()
         ours, theirs = context.Pipe()
-        process = context.Process(target=worker.main, args=(theirs, self._index, str(cache_dir())), daemon=True)
+        process = context.Process(target=worker.main, args=(theirs, self._gpu, str(cache_dir())), daemon=True)
         process.start()
         theirs.close()
         return process, ours

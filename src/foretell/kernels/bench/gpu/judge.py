@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foretell.kernels.bench.gpu.builders import is_extension
 from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
@@ -87,7 +88,6 @@ class Judge:
         worker: Worker,
         device: Device,
         effort: GpuEffort,
-        index: int = 0,
         platform: Platform | None = None,
         arena: Arena | None = None,
     ) -> None:
@@ -96,7 +96,7 @@ class Judge:
         from foretell.kernels.bench.gpu.platform import Cuda
 
         self._torch = torch
-        self._problem, self._worker, self._device, self._effort, self._index = problem, worker, device, effort, index
+        self._problem, self._worker, self._device, self._effort = problem, worker, device, effort
         self._platform = platform or Cuda()
         self.spent_s: dict[str, float] = defaultdict(float)
         started = time.perf_counter()
@@ -110,7 +110,7 @@ class Judge:
     def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
         """Check and time one candidate. Failures are values; DeviceLost where no worker can be had.
 
-        What was not `traced` in its build may still have to compile, and gets the time for it.
+        What was not `traced` in its build may still have to compile, and gets time for it.
         """
         started = time.perf_counter()
         self.ensure_open()
@@ -138,7 +138,7 @@ class Judge:
             Cost(0.0, wall_s, wall_s),
             outcome.method,
             self._device.id,
-            conditions(self._index),
+            conditions(),
         )
 
     def close(self) -> None:
@@ -236,7 +236,7 @@ class Judge:
 
     def _trial(self, candidate: Candidate, hopeless_below: float | None, traced: bool) -> Measurement:
         effort = self._effort
-        limit_s = effort.run_timeout_s if traced else effort.compile_timeout_s
+        limit_s = self._limit_s(candidate, traced)
         for exhibit in self._exhibits:
             if self._dirty:
                 self._restore(exhibit)
@@ -271,6 +271,15 @@ class Judge:
             "reference and candidate interleaved; median of paired ratios"
         )
         return Measurement(Status.OK, "", speedup, low, high, tuple(timings), stopped, method=method)
+
+    def _limit_s(self, candidate: Candidate, traced: bool) -> float:
+        """How long a candidate may take to load or to get ready: compiling first is a reason to wait."""
+        if traced:
+            return self._effort.run_timeout_s
+        if candidate.language != "torch":
+            return self._effort.jit_timeout_s
+        compiles = "torch.compile" in candidate.source or is_extension(candidate.source)
+        return self._effort.compile_timeout_s if compiles else self._effort.run_timeout_s
 
     def _pairs(
         self, index: int, exhibit: Exhibit, hopeless_below: float | None, hurry: bool

@@ -7,6 +7,8 @@ from ctypes import byref, c_uint, c_ulonglong, c_void_p
 from functools import cache
 from typing import Any
 
+from foretell.kernels.bench.gpu.device import visible_gpus
+
 _REASONS = {
     0x1: "idle",
     0x4: "power cap",
@@ -27,15 +29,19 @@ def _library() -> Any:
 
 
 @cache
-def _handle(index: int) -> Any:
+def _handle(gpu: str) -> Any:
     handle = c_void_p()
-    return handle if _library().nvmlDeviceGetHandleByIndex_v2(c_uint(index), byref(handle)) == 0 else None
+    if gpu.isdigit():
+        code = _library().nvmlDeviceGetHandleByIndex_v2(c_uint(int(gpu)), byref(handle))
+    else:
+        code = _library().nvmlDeviceGetHandleByUUID(gpu.encode(), byref(handle))
+    return handle if code == 0 else None
 
 
-def conditions(index: int) -> dict[str, float | str]:
-    """What state the GPU is in right now; empty where the library is not there."""
+def conditions(index: int = 0) -> dict[str, float | str]:
+    """What state a visible GPU is in right now; empty where the library is not there."""
     library = _library()
-    if library is None or (handle := _handle(index)) is None:
+    if library is None or (handle := _handle(visible_gpus()[index])) is None:
         return {}
     clock, memory, heat, power, reasons = c_uint(), c_uint(), c_uint(), c_uint(), c_ulonglong()
     library.nvmlDeviceGetClockInfo(handle, 1, byref(clock))

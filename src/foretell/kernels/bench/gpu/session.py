@@ -60,8 +60,6 @@ class Timed:
             with watch:
                 self.outputs = self._run()
             self._end.record_in_graph(handle)
-            for kept, output in zip(self._keep, self.outputs, strict=False):
-                kept.copy_(output)
 
         try:
             return self._platform.capture(self._stream, pool, work)
@@ -74,10 +72,14 @@ class Timed:
         return self._replay is not None
 
     def start(self) -> None:
-        """Queue one timed run behind poisoned outputs and a flushed cache."""
+        """Queue one timed run behind poisoned outputs and a flushed cache.
+
+        What a graph has written stays for `hand_over`: nothing of it can still be under way on another stream. What was
+        launched otherwise is taken at once, before work that nobody waited for could be done.
+        """
         with self._platform.using(self._stream):
             if self._replay is not None:
-                for output in self.outputs:
+                for output in self.outputs if self._keep else ():
                     poison(output)
                 self._replay()
                 return
@@ -89,6 +91,12 @@ class Timed:
             outputs = self._run()
             self._end.record(handle)
             for kept, output in zip(self._keep, outputs, strict=False):
+                kept.copy_(output)
+
+    def hand_over(self) -> None:
+        """Put the outputs of the last run where the judge looks."""
+        with self._platform.using(self._stream):
+            for kept, output in zip(self._keep, self.outputs, strict=False):
                 kept.copy_(output)
 
     def erase(self) -> None:
@@ -253,6 +261,8 @@ class Session:
             second.start()
             references[k].erase()
             waiting.append(k)
+        for k in set(order):
+            candidates[k].hand_over()
         collect()
         self._look_around(snapshot)
         return samples

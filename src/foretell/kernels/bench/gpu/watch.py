@@ -147,7 +147,7 @@ class Snapshot:
 
         watched: list[tuple[Any, str]] = [(driver, "synchronize"), (driver, "call"), (driver, "forbid_persisting_l2")]
         watched += [(driver.Event, n) for n in ("record", "record_in_graph", "elapsed_us")]
-        watched += [(session.Timed, n) for n in ("start", "elapsed_us", "erase", "_captured")]
+        watched += [(session.Timed, n) for n in ("start", "elapsed_us", "erase", "hand_over", "_captured")]
         watched += [(platform.Cuda, n) for n in ("capture", "event", "synchronize", "using", "forbid_persisting_l2")]
         watched += [(session.Session, n) for n in ("load", "check", "pairs", "prepare")] + [(session, "poison")]
         watched += [(cuda.Program, "_launch"), (cuda, "compile")]

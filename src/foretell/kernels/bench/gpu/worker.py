@@ -21,12 +21,12 @@ from foretell.kernels.isolation import close_all_but, scrubbed_environment
 MESSAGE_CHARACTERS = 2000
 
 
-def main(connection: Connection, index: int, cache: str) -> None:
+def main(connection: Connection, gpu: str, cache: str) -> None:
     """Serve one judge until it hangs up. Runs in a fresh process of its own session."""
     os.setsid()
     kept = scrubbed_environment()
     os.environ.clear()
-    os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=str(index))
+    os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=gpu)
     os.environ["HOME"] = cache
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{cache}/inductor"
     os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="foretell-worker-")

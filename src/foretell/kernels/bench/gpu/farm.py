@@ -1,0 +1,112 @@
+"""Several GPUs: a process for each, which sees that GPU alone; candidates go to whichever is free."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+from foretell.kernels.bench.gpu.device import visible_gpus
+from foretell.kernels.bench.gpu.problem import Problem, TaskProblem
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.profiles import GPU_BENCH, GpuEffort
+from foretell.kernels.task import Task
+
+_AT_ONCE = 8  # candidates handed to a GPU in one go, so that its builders have something to do
+_Outcome = tuple[Candidate, Measurement]
+
+
+class GpuFarm:
+    """A bench over several GPUs of one kind; measures as `GpuBench` does, in whatever order candidates are done."""
+
+    def __init__(self, gpus: Sequence[str] | None = None, effort: GpuEffort = GPU_BENCH) -> None:
+        names = list(gpus if gpus is not None else visible_gpus())
+        share = max(1, ((os.cpu_count() or 2) - 1) // max(1, len(names)))
+        context = multiprocessing.get_context("spawn")
+        self._members: list[tuple[Any, Any]] = []
+        for name in names:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, name, effort, share))
+            process.start()
+            theirs.close()
+            self._members.append((process, ours))
+        described = [connection.recv() for _, connection in self._members]
+        self.device: Device = Device.from_dict(described[0])
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
+    ) -> Iterator[_Outcome]:
+        yield from self.measure_problem(TaskProblem(task.name), candidates, hopeless_below)
+
+    def measure_problem(
+        self, problem: Problem, candidates: Sequence[Candidate], hopeless_below: float | None = None
+    ) -> Iterator[_Outcome]:
+        """As `measure`, for any problem. What a process that died was given is `infrastructure`."""
+        waiting: queue.SimpleQueue[list[Candidate]] = queue.SimpleQueue()
+        for start in range(0, len(candidates), _AT_ONCE):
+            waiting.put(list(candidates[start : start + _AT_ONCE]))
+        done: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
+        threads = [
+            threading.Thread(target=_feed, args=(connection, problem.spec, waiting, done, hopeless_below), daemon=True)
+            for _, connection in self._members
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in candidates:
+            yield done.get()
+        for thread in threads:
+            thread.join()
+
+    def close(self) -> None:
+        for process, connection in self._members:
+            connection.close()
+            process.join(20)
+            if process.is_alive():
+                process.kill()
+
+
+def _feed(
+    connection: Any,
+    spec: dict[str, Any],
+    waiting: queue.SimpleQueue[list[Candidate]],
+    done: queue.SimpleQueue[_Outcome],
+    hopeless_below: float | None,
+) -> None:
+    """Give one GPU batch after batch, and pass on what comes back."""
+    while True:
+        try:
+            batch = waiting.get_nowait()
+        except queue.Empty:
+            return
+        left = {candidate.id: candidate for candidate in batch}
+        try:
+            connection.send((spec, batch, hopeless_below))
+            while left:
+                name, outcome = connection.recv()
+                done.put((left.pop(name), Measurement.from_dict(outcome)))
+        except (EOFError, OSError) as error:
+            for candidate in left.values():
+                done.put((candidate, Measurement(Status.INFRASTRUCTURE, f"a GPU's process is gone: {error}")))
+
+
+def _serve(connection: Connection, gpu: str, effort: GpuEffort, builders: int) -> None:
+    """One GPU's process: trusted code only; candidates run in the worker that its bench starts."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    from foretell.kernels.bench.gpu.bench import GpuBench
+    from foretell.kernels.bench.gpu.problem import from_spec
+
+    bench = GpuBench(effort, builders)
+    connection.send(bench.device.to_dict())
+    try:
+        while True:
+            spec, batch, hopeless_below = connection.recv()
+            for candidate, outcome in bench.measure_problem(from_spec(spec), batch, hopeless_below):
+                connection.send((candidate.id, outcome.to_dict()))
+    except EOFError:
+        bench.close()
