@@ -6,6 +6,7 @@ Three forms are taken as they are: our own (`kernel(*inputs)`), KernelBench (`cl
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -61,7 +62,7 @@ def unload(module: ModuleType) -> None:
     sys.modules.pop(module.__name__, None)
 
 
-def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = "cuda") -> Entry:
+def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = "cuda", traced: bool = False) -> Entry:
     """The module's entry as a function of the inputs; NoEntry where it has none.
 
     A `ModelNew` is built here, with the same seed the problem's `Model` is built with, so that both draw equal weights.
@@ -70,7 +71,7 @@ def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = 
         kernel: Entry = module.kernel
         return kernel
     if hasattr(module, "ModelNew"):
-        return build_model(module.ModelNew, init_inputs, device)
+        return build_model(module.ModelNew, init_inputs, device, traced)
     if callable(getattr(module, "custom_kernel", None)):
         custom = module.custom_kernel
 
@@ -88,14 +89,17 @@ def on_device(value: Any, device: str) -> Any:
     return value.to(device)
 
 
-def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str) -> Entry:
-    """A torch module on the device with the fixed seed of model weights, without gradients."""
+def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str, traced: bool = False) -> Entry:
+    """A torch module on the device with the fixed seed of model weights, without gradients.
+
+    It is made on the CPU and then moved, as KernelBench does; while `traced` there is no device to move it to.
+    """
     import torch
 
     torch.manual_seed(0)
-    with torch.device(device), torch.no_grad():
+    with torch.no_grad(), torch.device(device) if traced else contextlib.nullcontext():
         built = model(*init_inputs)
-        if any(on_device(held, device) is not held for held in (*built.parameters(), *built.buffers())):
+        if not traced:
             built = built.to(device)
 
     def forward(*inputs: Any) -> Any:

@@ -99,10 +99,10 @@ def test_a_farm_measures_what_a_bench_measures() -> None:
     template = templates()["row_sum"]
     wanted = [template.candidate(s) for s in template.settings()[:12]]
     farm = GpuFarm(["0", "0"])  # the same GPU twice: times disturb each other, verdicts must not
-    outcomes = dict((c.id, m) for c, m in farm.measure_problem(TaskProblem("row_sum"), wanted))
+    outcomes = {c.id: m for c, m in farm.measure_problem(TaskProblem("row_sum"), wanted)}
     farm.close()
     assert len(outcomes) == len(wanted)
-    assert all(m.status in (Status.OK, Status.WRONG) for m in outcomes.values())
+    assert all(m.status is not Status.INFRASTRUCTURE for m in outcomes.values()), outcomes
 
 
 def test_the_doctor_finds_it_fit_to_measure() -> None:

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from typing import Any
 
+from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.bench.gpu.handle import fork_server, kill_session
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
@@ -86,13 +87,15 @@ class _Builder:
         try:
             self._connection.send_bytes(json.dumps(job).encode())
             limit_s = EXTENSION_TIMEOUT_S if is_extension(job["source"]) else BUILD_TIMEOUT_S
-            if not self._connection.poll(limit_s):
-                self.stop()
-                return Build(Status.TIMEOUT, f"the build did not finish within {limit_s:g} s")
-            raw = self._connection.recv_bytes()
+            raw = receive(self._connection, limit_s)
+        except TimeoutError:
+            self.stop()
+            return Build(Status.TIMEOUT, f"the build did not finish within {limit_s:g} s")
         except (EOFError, OSError):
             self.stop()
             return Build(Status.COMPILE_ERROR, "the compiler crashed", seconds=time.perf_counter() - started)
+        except Forged:
+            raw = b""
         seconds = time.perf_counter() - started
         try:
             answer = json.loads(raw)
@@ -142,7 +145,7 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
         module = load_module(job["source"])
         try:
             with fake_mode():
-                entry = entry_of(module, problem.init_inputs)
+                entry = entry_of(module, problem.init_inputs, traced=True)
                 for case in problem.cases:
                     entry(*problem.traced_inputs(case))
                     counts.append(1)

@@ -13,11 +13,13 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.bench.gpu.device import visible_gpus
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.locations import cache_dir
 
 START_TIMEOUT_S = 60.0
+READ_S = 0.5  # an answer that has begun is here by then
 MEMORY_LOOK_S = 0.1
 HOST_MEMORY_BYTES = 32 << 30
 
@@ -102,16 +104,17 @@ class WorkerHandle:
         return self._receive(timeout_s)
 
     def _receive(self, timeout_s: float) -> dict[str, Any]:
-        self._wait(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        self._wait(deadline, timeout_s)
         try:
-            answer = json.loads(self._connection.recv_bytes())
-        except (EOFError, OSError) as error:
+            answer = json.loads(receive(self._connection, max(READ_S, deadline - time.monotonic())))
+        except (EOFError, ConnectionError) as error:
             self._process.join(5)
             code = self._process.exitcode
             self.stop()
             how = f"died of {signal.Signals(-code).name}" if code and code < 0 else f"left with exit code {code}"
             raise WorkerFailed(Status.CRASH, how) from error
-        except ValueError as error:
+        except (ValueError, Forged, TimeoutError) as error:
             self.stop()
             raise WorkerFailed(Status.CHEAT, "wrote to the bench's own channel") from error
         if not isinstance(answer, dict):
@@ -123,9 +126,8 @@ class WorkerHandle:
             raise WorkerFailed(Status(answer["status"]), str(answer.get("message", "")))
         return answer
 
-    def _wait(self, timeout_s: float) -> None:
+    def _wait(self, deadline: float, timeout_s: float) -> None:
         """Until there is an answer; a worker that takes too long, or all the machine's memory, is stopped."""
-        deadline = time.monotonic() + timeout_s
         while not self._connection.poll(min(MEMORY_LOOK_S, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
                 self.stop()

@@ -298,8 +298,9 @@ class Judge:
             if hurry or len(candidates) >= effort.most_pairs or time.perf_counter() > deadline:
                 break
             slow = sum(candidates) > effort.slow_ratio * sum(references)
-            fewest = min(effort.fewest_pairs, effort.fewest_pairs_when_slow if slow else effort.most_pairs)
-            if len(candidates) >= fewest and tight_enough(references, candidates, effort.half_width):
+            if slow and len(candidates) >= effort.fewest_pairs_when_slow:
+                break
+            if len(candidates) >= effort.fewest_pairs and tight_enough(references, candidates, effort.half_width):
                 break
         fault = self._inspect(exhibit, exhibit.timed) or self._fresh_round(index, exhibit, candidates, references)
         if fault:

@@ -105,8 +105,7 @@ class KernelBenchProblem:
         import torch
 
         torch.manual_seed(seed)
-        with torch.device(device):
-            drawn = self._module.get_inputs()
+        drawn = _drawn_on(device, self._module.get_inputs)
         return [on_device(x, device) for x in drawn]
 
     def traced_inputs(self, case: Case) -> list[Any]:
@@ -139,10 +138,8 @@ class GpuModeProblem:
         )
 
     def inputs(self, case: Case, seed: int, device: str) -> list[Any]:
-        import torch
-
-        with torch.device(device):
-            data = self._module.generate_input(**{**case.sizes, "seed": seed % (1 << 31)})
+        sizes = {**case.sizes, "seed": seed % (1 << 31)}
+        data = _drawn_on(device, lambda: self._module.generate_input(**sizes))
         items = data if isinstance(data, tuple | list) else (data,)
         return [on_device(x, device) for x in items]
 
@@ -201,6 +198,17 @@ def read_task_yml(text: str) -> tuple[list[dict[str, int]], list[dict[str, int]]
 
 def as_list(outputs: Any) -> list[Any]:
     return list(outputs) if isinstance(outputs, tuple | list) else [outputs]
+
+
+def _drawn_on(device: str, draw: Callable[[], Any]) -> Any:
+    """What `draw` returns, made on the device where its code allows that (a CPU generator does not)."""
+    import torch
+
+    try:
+        with torch.device(device):
+            return draw()
+    except RuntimeError:
+        return draw()
 
 
 def _top_level_names(source: str, path: Path) -> set[str]:

@@ -245,6 +245,7 @@ class Session:
         references, candidates = self._references[index], self._candidates[index]
         samples: dict[str, list[float]] = {"reference_us": [], "candidate_us": []}
         waiting: list[int] = []
+        last = {k: turn for turn, k in enumerate(order)}
 
         def collect() -> None:
             self._platform.synchronize()
@@ -257,12 +258,12 @@ class Session:
             if k in waiting:
                 collect()  # its events are about to be used again
             first, second = (references[k], candidates[k]) if turn % 2 else (candidates[k], references[k])
-            first.start()
-            second.start()
+            for timed in (first, second):
+                timed.start()
+                if timed is candidates[k] and turn == last[k]:
+                    timed.hand_over()  # at once: graphs share memory, and the next may write over it
             references[k].erase()
             waiting.append(k)
-        for k in set(order):
-            candidates[k].hand_over()
         collect()
         self._look_around(snapshot)
         return samples

@@ -80,7 +80,7 @@ def _serve(connection: Connection) -> None:
             assert session is not None
             _answer(connection, {"ok": True} | (obey(session, command, snapshot) or {}))
         except BaseException as error:
-            fault = describe(error)
+            fault = describe(_first_fatal(error, platform))
             _answer(connection, fault)
             if fault["sticky"]:
                 os._exit(1)
@@ -113,6 +113,15 @@ def obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any]
         session.unload()
         return None
     raise ValueError(f"unknown command {do!r}")
+
+
+def _first_fatal(error: BaseException, platform: Any) -> BaseException:
+    """What the device says once all is done, if it says anything: a kernel may fail after its launch has returned."""
+    try:
+        platform.synchronize()
+    except RuntimeError as later:
+        return later
+    return error
 
 
 def describe(error: BaseException) -> dict[str, Any]:
