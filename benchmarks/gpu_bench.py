@@ -2,6 +2,7 @@
 
     python -m benchmarks.gpu_bench throughput --language triton --count 2000
     python -m benchmarks.gpu_bench retest --count 300
+    python -m benchmarks.gpu_bench compare FIRST.json SECOND.json
     python -m benchmarks.gpu_bench guards
     python -m benchmarks.gpu_bench faults
 
@@ -139,6 +140,16 @@ def retest(arguments: argparse.Namespace) -> dict[str, Any]:
         subprocess.run([*command, "--output", str(file)], check=True)
         passes.append({r["id"]: r for r in json.loads(file.read_text())["rows"]})
         file.unlink()
+    return agreement(passes)
+
+
+def compare(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Two results of `throughput` with the same candidates, taken on different days or machines."""
+    return agreement([{r["id"]: r for r in json.loads(Path(f).read_text())["rows"]} for f in arguments.files])
+
+
+def agreement(passes: Sequence[dict[str, dict[str, Any]]]) -> dict[str, Any]:
+    """How far two passes over the same candidates are apart."""
     both = [i for i in passes[0] if passes[0][i]["speedup"] and passes[1].get(i, {}).get("speedup")]
     first, second = (np.array([p[i]["speedup"] for i in both]) for p in passes)
     difference = np.abs(first / second - 1)
@@ -254,12 +265,20 @@ def faults(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-PARTS = {"throughput": throughput, "retest": retest, "pass": one_pass, "guards": guards, "faults": faults}
+PARTS = {
+    "throughput": throughput,
+    "retest": retest,
+    "compare": compare,
+    "pass": one_pass,
+    "guards": guards,
+    "faults": faults,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=[*PARTS, "page"])
+    parser.add_argument("files", nargs="*", help="for `compare`: two results of `throughput`")
     parser.add_argument("--language", default="triton")
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which no further task is begun")

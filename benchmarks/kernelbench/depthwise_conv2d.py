@@ -31,7 +31,5 @@ class ModelNew(torch.nn.Module):
         high, wide = height - taps + 1, width - taps + 1
         out = torch.empty((images, channels, high, wide), device=x.device, dtype=x.dtype)
         grid = (triton.cdiv(wide, 256), triton.cdiv(high, 8), images * channels)
-        body[grid](
-            x, self.conv2d.weight, out, channels, height, width, high, wide, TAPS=taps, H=8, B=256, num_warps=8
-        )
+        body[grid](x, self.conv2d.weight, out, channels, height, width, high, wide, TAPS=taps, H=8, B=256, num_warps=8)
         return out

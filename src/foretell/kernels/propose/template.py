@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
@@ -40,10 +40,52 @@ class Template:
         return Candidate(self.task, self.language, self.render(knobs), origin, parents)
 
     def settings(self) -> list[dict[str, Any]]:
-        """Every valid combination of knobs, in a fixed order."""
+        """Every valid combination of knobs, in a fixed order: the last knob turns fastest.
+
+        Knobs multiply to millions of combinations, so they are turned only as `valid` asks for them: what it refuses
+        after looking at three knobs is refused for all settings of the others.
+        """
         names = list(self.knobs)
-        combinations = (dict(zip(names, values, strict=True)) for values in itertools.product(*self.knobs.values()))
-        return [knobs for knobs in combinations if self.valid(knobs)]
+        found: list[tuple[int, ...]] = []
+        waiting: list[dict[str, int]] = [{}]
+        while waiting:
+            chosen = waiting.pop()
+            try:
+                good = self.valid(_Chosen(self.knobs, chosen))
+            except _NotChosen as asked:
+                name = str(asked)
+                waiting += [{**chosen, name: turn} for turn in range(len(self.knobs[name]))]
+                continue
+            if good:
+                turns = (range(len(self.knobs[n])) if n not in chosen else (chosen[n],) for n in names)
+                found += itertools.product(*turns)
+        return [{n: self.knobs[n][turn] for n, turn in zip(names, turns, strict=True)} for turns in sorted(found)]
+
+
+class _NotChosen(Exception):
+    """A knob was looked at that has not been turned yet."""
+
+
+class _Chosen(Mapping[str, Any]):
+    """Knobs of which some have been turned; looking at another, or at all of them, says which is missing."""
+
+    def __init__(self, knobs: Mapping[str, tuple[Any, ...]], chosen: Mapping[str, int]) -> None:
+        self._knobs, self._chosen = knobs, chosen
+
+    def __getitem__(self, name: str) -> Any:
+        values = self._knobs[name]
+        if name not in self._chosen:
+            raise _NotChosen(name)
+        return values[self._chosen[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        for name in self._knobs:
+            if name not in self._chosen:
+                raise _NotChosen(name)
+        return iter(self._knobs)
+
+    def __len__(self) -> int:
+        return len(self._knobs)
 
 
 def load_templates(package: str) -> dict[str, Template]:

@@ -82,7 +82,7 @@ class LocalWorker:
     """Obeys the judge as the real worker does, in this process; `asked` is what it was asked to do."""
 
     def __init__(self, platform: Host, problem: Problem) -> None:
-        self._platform, self._problem = platform, problem
+        self.platform, self._problem = platform, problem
         self._session: Session | None = None
         self._snapshot = Snapshot()
         self.lent: tuple[list[list[list[Any]]], list[list[list[Any]]]] = ([], [])
@@ -103,7 +103,7 @@ class LocalWorker:
         self.asked.append(command["do"])
         if command["do"] == "problem":
             inputs, rings = self.lent
-            self._session = Session(self._platform, self._problem, inputs, rings, command["checked"], command["timed"])
+            self._session = Session(self.platform, self._problem, inputs, rings, command["checked"], command["timed"])
             return {}
         if command["do"] == "close":
             return {}
@@ -126,7 +126,7 @@ class Small(TaskProblem):
 
 
 def softmax() -> Small:
-    return Small("softmax", [{"rows": 24, "cols": 512}, {"rows": 48, "cols": 128}], {"rows": 5, "cols": 80})
+    return Small("softmax", [{"rows": 6, "cols": 128}, {"rows": 10, "cols": 64}], {"rows": 3, "cols": 40})
 
 
 def judge_of(problem: Problem, effort: GpuEffort = EFFORT) -> tuple[Judge, LocalWorker]:
