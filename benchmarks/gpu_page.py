@@ -25,8 +25,9 @@ def write_page(results: Path) -> None:
     lines += ["## Throughput, end to end", ""]
     lines += [
         "Build, fresh-seed checks on at least three sets of data per workload, an untimed shape, paired timing (CUDA",
-        "graphs, L2 flushed), a last round on new data. Each candidate is distinct; caches were empty. The clock starts",
-        "when the worker stands. The Triton figure is of an earlier, slower version (six sets of data, nine pairs or more).",
+        "graphs, L2 flushed), a last round on new data. Each candidate is distinct; caches were empty. The clock",
+        "starts when the worker stands. The Triton figure is of an earlier, slower version (six sets of data, at least",
+        "nine pairs).",
         "",
     ]
     for language in ("triton", "cuda"):
@@ -94,7 +95,8 @@ def _retest(data: dict[str, Any], other: dict[str, Any]) -> list[str]:
         f"- The worst differed by {data['worst_difference']:.0%}: a {worst['task']} whose atomics run in two modes. "
         "At least nine pairs were asked for in that run.",
         "- The same CUDA candidates on two machines of the kind, at least six pairs (as now) in the second: "
-        f"{other['ok_in_both']} speedups, **{other['median_difference']:.2%}** apart, {other['p90_difference']:.1%} at the 90th percentile, "
+        f"{other['ok_in_both']} speedups, **{other['median_difference']:.2%}** apart, "
+        f"{other['p90_difference']:.1%} at the 90th percentile, "
         f"{other['worst_difference']:.0%} at worst, Spearman **{other['spearman']:.4f}**.",
         "",
     ]
@@ -106,8 +108,8 @@ def _kernelbench(data: dict[str, Any]) -> list[str]:
         "## Against KernelBench's evaluator",
         "",
         "Its level-1 problems at their published sizes, candidates in `benchmarks/kernelbench/`; "
-        f"{data['checks']} checks, {data['their_runs']} timed runs there, at least {data['our_pairs']} timed pairs here, "
-        "same GPU, one after the other. Our wall time of a problem's first candidate includes drawing its data and "
+        f"{data['checks']} checks, {data['their_runs']} timed runs there, at least {data['our_pairs']} timed pairs "
+        "here, same GPU, one after the other. Our wall time of a problem's first candidate includes drawing its data and "
         "waiting for its build.",
         "",
         "| problem | candidate | KernelBench s | ours s | KernelBench us | ours us |",
@@ -155,7 +157,8 @@ def _faults(data: dict[str, Any]) -> list[str]:
         "",
         f"{data['honest']} honest candidates with {data['hostile']} hostile ones among them (illegal and misaligned",
         "addresses, trap, device assert, endless kernel, out of memory, host crash, exit, endless host loop, a crash "
-        f"while built): {data['same_status']} honest verdicts as without them, {data['hostile_passed']} hostile ones passed,",
+        f"while built): {data['same_status']} honest verdicts as without them, "
+        f"{data['hostile_passed']} hostile ones passed,",
         f"{data['lost_s_per_hostile']:.2f} s lost per hostile candidate, {data['worst_hostile_s']:.1f} s at worst "
         f"(the time limit), {data['worker_starts']} worker starts. How they ended:",
         "",

@@ -39,9 +39,41 @@ def kernel(x, scale, shift):
     return torch.clamp(x * scale + shift, -1.0, 1.0)
 """
 
+_GEGLU = """\
+import torch
+
+
+def kernel(x):
+    a, b = x.chunk(2, dim=1)
+    return torch.nn.functional.gelu(a, approximate="tanh") * b
+"""
+
+_MUL_ADD_EXP = """\
+import torch
+
+
+def kernel(x, y, z):
+    return torch.exp(torch.clamp(x * y + z, -4.0, 4.0))
+"""
+
+_MASKED_RESIDUAL = """\
+import torch
+
+
+def kernel(x, keep, residual):
+    return residual + x * keep * 1.25
+"""
+
 
 def _task(
-    name: str, summary: str, dtype: str, inputs: tuple[Tensor, ...], tolerance: Tolerance, flops: float, reference: str
+    name: str,
+    summary: str,
+    dtype: str,
+    inputs: tuple[Tensor, ...],
+    tolerance: Tolerance,
+    flops: float,
+    reference: str,
+    workloads: tuple[Workload, ...] = _WORKLOADS,
 ) -> Task:
     return Task(
         name=name,
@@ -50,7 +82,7 @@ def _task(
         sizes=("rows", "cols"),
         inputs=inputs,
         outputs=(Tensor("out", dtype, ("rows", "cols")),),
-        workloads=_WORKLOADS,
+        workloads=workloads,
         extra=_EXTRA,
         tolerance=tolerance,
         flops=lambda s: flops * s["rows"] * s["cols"],
@@ -103,5 +135,41 @@ TASKS = (
         Tolerance(1e-5, 2e-6, "one or two float32 roundings of numbers near 1"),
         4,
         _AFFINE_CLAMP,
+    ),
+    _task(
+        "geglu",
+        "gelu(a) * b, gelu in its form with tanh, where a and b are the left and the right half of each row",
+        "float16",
+        (Tensor("x", "float16", ("rows", "2 * cols")),),
+        Tolerance(3e-3, 2e-3, "float16 output, and perhaps a float16 gelu; the form with erf differs by 5e-4"),
+        13,
+        _GEGLU,
+        (Workload({"rows": 8192, "cols": 2048}), Workload({"rows": 32768, "cols": 336})),
+    ),
+    _task(
+        "mul_add_exp",
+        "exp(x * y + z), the exponent held between -4 and 4",
+        "float32",
+        (_matrix("x", "float32"), _matrix("y", "float32"), _matrix("z", "float32")),
+        Tolerance(2e-5, 1e-6, "float32 exponents of up to 4, rounded once or twice; a fast exponential"),
+        5,
+        _MUL_ADD_EXP,
+        (Workload({"rows": 4096, "cols": 2048}), Workload({"rows": 32768, "cols": 208})),
+    ),
+    _task(
+        "masked_residual",
+        "residual + x * keep * 1.25, where keep is 0 or 1",
+        "bfloat16",
+        (
+            _matrix("x", "bfloat16"),
+            Tensor("keep", "uint8", ("rows", "cols"), fill="index:2"),
+            _matrix("residual", "bfloat16"),
+        ),
+        Tolerance(
+            1e-2, 4e-2, "bfloat16 output (8 bits), and perhaps a bfloat16 product of numbers up to 6 before the sum"
+        ),
+        3,
+        _MASKED_RESIDUAL,
+        (Workload({"rows": 4096, "cols": 4096}), Workload({"rows": 32768, "cols": 336})),
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from foretell.kernels.propose.cuda.fragments import BOUNDED, C_TYPES, PACK, constants, module
+from foretell.kernels.propose.cuda.pointwise import Read, pointwise, template
 from foretell.kernels.propose.template import Knobs, Template
 
 RESIDENT_BLOCKS = 1056
@@ -237,9 +238,57 @@ AFFINE_CLAMP = Elementwise(
     ),
 )
 
+_U = "const float u = 0.79788456f * (a + 0.044715f * a * a * a)\n"
+_GEGLU = pointwise(
+    "geglu",
+    "float16",
+    (Read("a", "x + row * 2 * cols + col"), Read("b", "x + row * 2 * cols + cols + col")),
+    {
+        "plain": f"{_U}0.5f * a * (1.0f + tanhf(u)) * b",
+        "fast": f"{_U}__fdividef(a, 1.0f + __expf(-2.0f * u)) * b",
+        "literal": "0.5 * a * (1.0 + erf(a * 0.7071067811865476)) * b",
+        "erf": "0.5f * a * (1.0f + erff(a * 0.70710678f)) * b",
+    },
+    {"rough": "a / (1.0f + __expf(-1.702f * a)) * b", "swapped": "0.5f * b * (1.0f + erff(b * 0.70710678f)) * a"},
+    staged=(f"{_U}0.5f * a * (1.0f + tanhf(u))", "s * b"),
+    inputs=(("x", "float16"),),
+    cols="x.shape[1] // 2",
+    out="torch.empty((rows, cols), dtype=x.dtype, device=x.device)",
+)
+_HELD = "fminf(fmaxf(u * v + w, -4.0f), 4.0f)"
+_MUL_ADD_EXP = pointwise(
+    "mul_add_exp",
+    "float32",
+    (Read("u", "x + i"), Read("v", "y + i"), Read("w", "z + i")),
+    {
+        "plain": f"expf({_HELD})",
+        "fast": "__expf(fminf(fmaxf(fmaf(u, v, w), -4.0f), 4.0f))",
+        "literal": "exp(fmin(fmax((double)u * v + w, -4.0), 4.0))",
+        "late": "fminf(fmaxf(expf(u * v + w), 0.01831564f), 54.59815f)",
+    },
+    {"open": "expf(fminf(u * v + w, 4.0f))", "order": "expf(fminf(fmaxf(u * (v + w), -4.0f), 4.0f))"},
+    staged=(_HELD, "expf(s)"),
+)
+_MASKED_RESIDUAL = pointwise(
+    "masked_residual",
+    "bfloat16",
+    (Read("v", "x + i"), Read("m", "keep + i", "uint8"), Read("w", "residual + i")),
+    {
+        "plain": "w + v * m * 1.25f",
+        "fused": "fmaf(v, m * 1.25f, w)",
+        "literal": "w + v * m * 1.25",
+        "branch": "m != 0.0f ? w + v * 1.25f : w",
+    },
+    {"unscaled": "w + v * m", "inverse": "w + v * (1.0f - m) * 1.25f"},
+    staged=("v * m * 1.25f", "w + s"),
+)
+
 
 def _template(program: Elementwise) -> Template:
     return Template(program.task, "cuda", _KNOBS, lambda knobs: _render(program, knobs), _valid(program))
 
 
-TEMPLATES = tuple(_template(p) for p in (BIAS_GELU, SWIGLU, RELU_SQUARED_SCALE, AFFINE_CLAMP))
+TEMPLATES = (
+    *(_template(p) for p in (BIAS_GELU, SWIGLU, RELU_SQUARED_SCALE, AFFINE_CLAMP)),
+    *(template(p) for p in (_GEGLU, _MUL_ADD_EXP, _MASKED_RESIDUAL)),
+)

@@ -137,7 +137,9 @@ class RowProgram:
     """What differs between operations on rows.
 
     `passes(knobs)` is the body for one row, made of sweeps; `longest` the longest row that registers must hold;
-    `out` the C++ type of the output; `row_out` says whether the output has rows of `cols` items or one item a row.
+    `out` the C++ type of the output; `row_out` says whether the output has rows of `cols` items or one item a row;
+    `matrices` are the names after the first that have rows like it; `sizes` finds `rows` and `cols` on the host;
+    `sees_row` says whether the passes use the row's number `row`.
     """
 
     names: tuple[str, ...]
@@ -148,6 +150,9 @@ class RowProgram:
     out: str = "T"
     row_out: bool = True
     head: str = ""
+    matrices: tuple[str, ...] = ()
+    sizes: str = "rows, cols = x.shape"
+    sees_row: bool = False
 
 
 def render_rows(program: RowProgram, knobs: Knobs) -> str:
@@ -162,7 +167,8 @@ def render_rows(program: RowProgram, knobs: Knobs) -> str:
         numbers["CAPACITY"] = program.longest // (4 if slip == "short" else 1)
     text = f"using T = {C_TYPES[program.dtype]};\n{constants(**numbers)}{PACK if packed else ''}{program.head}"
     text += "".join(fold(f, knobs["fold"], width, slip) for f in program.folds)
-    parameters = [f"const T* __restrict__ {name}" for name in program.names]
+    heads = {name: f"all_{name}" for name in program.matrices}
+    parameters = [f"const T* __restrict__ {heads.get(name, name)}" for name in program.names]
     extra = "".join(f", const T* __restrict__ {name}" for name in program.names[1:])
     passed = "".join(f", {name}" for name in program.names[1:])
     out = f"{program.out}* __restrict__"
@@ -174,10 +180,11 @@ def render_rows(program: RowProgram, knobs: Knobs) -> str:
         body = f"constexpr int STEPS = {steps};\nfloat kept[STEPS{' * W' if packed else ''}];\n{body}"
     to = "out + (long long)row * cols" if program.row_out else "out + row"
     here = "const T* from = x + (long long)row * cols;\n" + f"{program.out}* to = {to};\n"
+    here += "".join(f"const T* {name} = {given} + (long long)row * cols;\n" for name, given in heads.items())
     if packed:
         text += f"template <int W> __device__ void one_row(const T* __restrict__ from{extra}, {out} to, int cols, "
-        text += f"int lane) {{\n{cache}\n{body}\n}}\n"
-        call = f"(from{passed}, to, {'columns' if slip == 'misnamed' else 'cols'}, lane);"
+        text += f"int lane{', int row' * program.sees_row}) {{\n{cache}\n{body}\n}}\n"
+        call = f"(from{passed}, to, {'columns' if slip == 'misnamed' else 'cols'}, lane{', row' * program.sees_row});"
         body = (
             f"one_row<V>{call}" if slip == "assume" else f"if (cols % V == 0) one_row<V>{call}\nelse one_row<1>{call}"
         )
@@ -206,15 +213,15 @@ def _entry(knobs: Knobs, parameters: list[str], out: str, body: str) -> str:
 
 def _host(program: RowProgram, knobs: Knobs, per_block: int) -> str:
     names = ", ".join(program.names)
-    kind = {"long long": "int64"}.get(program.out, "float32")
-    made = "torch.empty_like(x)" if program.row_out else f"torch.empty(rows, dtype=torch.{kind}, device=x.device)"
+    kind = {"long long": "torch.int64", "T": "x.dtype"}.get(program.out, "torch.float32")
+    made = "torch.empty_like(x)" if program.row_out else f"torch.empty(rows, dtype={kind}, device=x.device)"
     grid = f"math.ceil(rows / {per_block})" if per_block > 1 else "rows"
     if knobs["layout"] == "persistent":
         grid = f"min(rows, {RESIDENT_BLOCKS})"
     shared = f", {per_block} * cols * 4" if per_block > 1 else ", cols * 4"
     shared = shared if knobs["keep"] == "shared" else ""
     return f"""def kernel({names}):
-    rows, cols = x.shape
+    {program.sizes}
     out = {made}
     program.body(({grid},), ({knobs["threads"]},), ({names}, out, rows, cols){shared})
     return out

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from foretell.kernels.propose.template import Knobs, Template
 from foretell.kernels.propose.triton.maps import MAP_KNOBS, Load, MapOp, map_source, map_valid
+from foretell.kernels.propose.triton.pointwise import Pointwise, pointwise_template
 
 _WIDE = ".to(tl.float32)"
 
@@ -87,9 +88,57 @@ def _template(task: str, render: Callable[[Knobs], str], forms: tuple[str, ...],
     return Template(task, "triton", knobs, render, map_valid)
 
 
+_INNER = "u = 0.7978845608 * (a + 0.044715 * a * a * a)\n"
+_HELD = "tl.minimum(tl.maximum(u * v + w, -4.0), 4.0)"
+_TABLE = (
+    Pointwise(
+        "geglu",
+        ("x",),
+        (("a", "x + r * 2 * n_cols + c", "i"), ("b", "x + r * 2 * n_cols + n_cols + c", "i")),
+        {
+            "plain": f"{_INNER}0.5 * a * (2.0 - 2.0 / (tl.exp(2.0 * u) + 1.0)) * b",
+            "sigmoid": f"{_INNER}a * tl.sigmoid(2.0 * u) * b",
+            "erf": "0.5 * a * (1.0 + tl.erf(a * 0.7071067812)) * b",
+        },
+        {"rough": "a * tl.sigmoid(1.702 * a) * b", "swapped": "0.5 * b * (1.0 + tl.erf(b * 0.7071067812)) * a"},
+        staged=(f"{_INNER}a * tl.sigmoid(2.0 * u)", "s * b"),
+        cols="x.shape[1] // 2",
+        out="torch.empty((rows, cols), dtype=x.dtype, device=x.device)",
+    ),
+    Pointwise(
+        "mul_add_exp",
+        ("x", "y", "z"),
+        (("u", "x + i", "i"), ("v", "y + i", "i"), ("w", "z + i", "i")),
+        {
+            "plain": f"tl.exp({_HELD})",
+            "power": "t = tl.fma(u, v, w)\ntl.exp2(1.4426950409 * tl.minimum(tl.maximum(t, -4.0), 4.0))",
+            "late": "tl.minimum(tl.maximum(tl.exp(u * v + w), 0.0183156389), 54.5981500331)",
+        },
+        {
+            "open": "tl.exp(tl.minimum(u * v + w, 4.0))",
+            "order": "tl.exp(tl.minimum(tl.maximum(u * (v + w), -4.0), 4.0))",
+        },
+        staged=(_HELD, "tl.exp(s)"),
+        wide=False,
+    ),
+    Pointwise(
+        "masked_residual",
+        ("x", "keep", "residual"),
+        (("v", "x + i", "i"), ("k", "keep + i", "i"), ("w", "residual + i", "i")),
+        {
+            "plain": "w + v * k * 1.25",
+            "where": "tl.where(k != 0.0, w + v * 1.25, w)",
+            "fused": "tl.fma(v, k * 1.25, w)",
+        },
+        {"unscaled": "w + v * k", "inverse": "w + v * (1.0 - k) * 1.25"},
+        staged=("v * k * 1.25", "w + s"),
+    ),
+)
+
 TEMPLATES = (
     _template("bias_gelu", _bias_gelu, ("sigmoid", "erf"), ("rough", "row")),
     _template("swiglu", _swiglu, ("exp", "tanh"), ("swapped", "sign")),
     _template("relu_squared_scale", _relu_squared_scale, ("where", "product"), ("even", "row")),
     _template("affine_clamp", _affine_clamp, ("fused", "clamp"), ("order", "row")),
+    *(pointwise_template(op) for op in _TABLE),
 )

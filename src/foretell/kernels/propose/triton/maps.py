@@ -1,13 +1,14 @@
 """Maps: programs whose every output element is computed by itself. Shared by the families without a reduction.
 
 Shapes: a block of consecutive elements a program (`flat`), several blocks in turn (`steps`), a fixed number of programs
-that stride over all blocks (`stride`), a loop over the columns of one row (`row`), and a tile of rows and columns.
+that stride over all blocks (`stride`), a loop over the columns of one row (`row`), a tile of rows and columns, and a
+loop over narrow strips of a block of rows (`column`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,22 +27,28 @@ MAP_KNOBS: dict[str, tuple[Any, ...]] = {
     "form": ("plain",),
     "slip": ("none", "undefined", "floor"),
 }
+_LOAD_HINTS = {"first": ', eviction_policy="evict_first"', "stream": ', cache_modifier=".cg"'}
+_STORE_HINTS = {"first": ', eviction_policy="evict_first"', "stream": ', cache_modifier=".cs"'}
 FLAT_KNOBS = {**MAP_KNOBS, "shape": ("flat", "steps", "stride"), "height": (1,)}
 
 
 @dataclass(frozen=True)
 class Load:
-    """One input: a pointer written in `i` (element), `r` and `c`; `by` says which of those its place depends on."""
+    """One input: a pointer written in `i` (element), `r` and `c`; `by` says which of those its place depends on.
+
+    `where` is a condition besides: elsewhere the value is 0.
+    """
 
     name: str
     pointer: str
     by: str = "i"
     cast: str = ""
+    where: str = ""
 
 
 @dataclass(frozen=True)
 class MapOp:
-    """What a map computes: loads, then `lines`, then stores of (pointer, value).
+    """What a map computes: `before`, loads, then `lines`, then stores of (pointer, value).
 
     In `lines`, `@ROW` stands for the mask arguments of a load that depends on the row alone. `rows` and `cols` are
     expressions over the inputs; `scalars` are further arguments with their expressions.
@@ -55,6 +62,7 @@ class MapOp:
     stores: tuple[tuple[str, str], ...]
     loads: tuple[Load, ...] = ()
     scalars: tuple[tuple[str, str], ...] = ()
+    before: tuple[str, ...] = ()
 
 
 def map_valid(knobs: Knobs) -> bool:
@@ -88,43 +96,60 @@ def map_valid(knobs: Knobs) -> bool:
 
 def map_source(op: MapOp, knobs: Knobs) -> str:
     """The module: the kernel and its launch."""
-    shape = knobs["shape"]
-    text = "\n".join((*(item.pointer for item in op.loads), *op.lines, *(f"{p} {v}" for p, v in op.stores)))
+    return map_program((op,), knobs, op.inputs, tuple(name for name, _ in op.outputs))
+
+
+def map_program(ops: Sequence[MapOp], knobs: Knobs, inputs: tuple[str, ...], results: tuple[str, ...]) -> str:
+    """The module of one or several maps, each a kernel; a later one may take what an earlier one made."""
+    made: dict[str, str] = {}
+    kernels, launches = [], []
+    for op, name in zip(ops, ("body", "after"), strict=False):
+        made |= dict(op.outputs)
+        kernel, launch = _kernel(op, knobs, name, made)
+        kernels.append(kernel)
+        launches += launch
+    body = f"""{"".join(kernels)}def kernel({", ".join(inputs)}):
+{block([*launches, f"return {', '.join(results)}"])}
+"""
+    return source(body, knobs["slip"])
+
+
+def _kernel(op: MapOp, knobs: Knobs, called: str, made: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The function `called`, and the statements that launch it; it is given all tensors `made` so far that it uses."""
+    shape, hint = knobs["shape"], knobs.get("hint", "plain")
+    places = (*op.before, *(f"{item.pointer} {item.where}" for item in op.loads), *op.lines)
+    text = "\n".join((*places, *(f"{p} {v}" for p, v in op.stores)))
     masks = _masks(shape)
-    work = [f"{item.name} = {load(item.pointer, masks[item.by])}{item.cast}" for item in op.loads]
+    work = [*op.before]
+    for item in op.loads:
+        mask = " & ".join(part for part in (masks[item.by], item.where) if part)
+        taken = load(item.pointer, mask)
+        work.append(f"{item.name} = {taken[:-1]}{_LOAD_HINTS.get(hint, '')}){item.cast}")
     row_mask = f", mask={masks['r']}, other=0.0" if masks["r"] else ""
     work += [line.replace("@ROW", row_mask) for line in op.lines]
-    work += [f"tl.store({pointer}, {value}, mask=inside)" for pointer, value in op.stores]
+    work += [f"tl.store({pointer}, {value}, mask=inside{_STORE_HINTS.get(hint, '')})" for pointer, value in op.stores]
     main = _placed(knobs, work, bool(re.search(r"\b[rc]\b", text)))
-    names = [*op.inputs, *(name for name, _ in op.outputs)]
+    names = [*op.inputs, *(name for name in made if re.search(rf"\b{name}\b", text))]
     given = {"n": "rows * cols", "n_rows": "rows", "n_cols": "cols", **dict(op.scalars)}
     used = {name: value for name, value in given.items() if re.search(rf"\b{name}\b", main)}
-    constants = {"S": knobs["steps"]} if shape == "steps" else {"H": knobs["height"]} if shape == "tile" else {}
+    fixed = {"steps": "S", "tile": "H", "column": "H"}
+    constants = {fixed[shape]: knobs["steps" if shape == "steps" else "height"]} if shape in fixed else {}
     parameters = [*names, *used, *(f"{name}: tl.constexpr" for name in constants), "B: tl.constexpr"]
     arguments = [*names, *used.values(), *(f"{name}={value}" for name, value in constants.items())]
     launch = [
         f"rows, cols = {op.rows}, {op.cols}",
-        *(f"{name} = {made}" for name, made in op.outputs),
-        f"body[{_grid(knobs)}](",
+        *(f"{name} = {value}" for name, value in op.outputs),
+        f"{called}[{_grid(knobs)}](",
         f"    {', '.join(arguments)}, B={knobs['block']}, num_warps={knobs['warps']}",
         ")",
-        f"return {', '.join(name for name, _ in op.outputs)}",
     ]
-    body = f"""@triton.jit
-def body({", ".join(parameters)}):
-{main}
-
-
-def kernel({", ".join(op.inputs)}):
-{block(launch)}
-"""
-    return source(body, knobs["slip"])
+    return f"@triton.jit\ndef {called}({', '.join(parameters)}):\n{main}\n\n\n", launch
 
 
 def _masks(shape: str) -> Mapping[str, str]:
     if shape == "row":
         return {"i": "inside", "c": "inside", "r": ""}
-    if shape == "tile":
+    if shape in ("tile", "column"):
         return {"i": "inside", "c": "c < n_cols", "r": "r < n_rows"}
     return {"i": "inside", "c": "inside", "r": "inside"}
 
@@ -143,7 +168,13 @@ def _placed(knobs: Knobs, work: list[str], by_row: bool) -> str:
         return block([nested(head, [f"i = start + {lanes(knobs)}", *inner])])
     if shape == "row":
         inner = [f"c = start + {lanes(knobs)}", "i = r * n_cols + c", "inside = c < n_cols", *work]
-        return block([f"r = {first}", nested("for start in range(0, n_cols, B):", inner)])
+        stop = "n_cols // B * B" if knobs["slip"] == "tail" else "n_cols"
+        return block([f"r = {first}", nested(f"for start in range(0, {stop}, B):", inner)])
+    if shape == "column":
+        strip = ["c = start + tl.arange(0, H)[None, :]", "i = r * n_cols + c"]
+        strip += ["inside = (r < n_rows) & (c < n_cols)", *work]
+        place = [f"r = {first} * B + tl.arange(0, B)[:, None]"]
+        return block([*place, nested("for start in range(0, n_cols, H):", strip)])
     place = [f"r = {first} * H + tl.arange(0, H)[:, None]", "c = tl.program_id(1) * B + tl.arange(0, B)[None, :]"]
     return block([*place, "i = r * n_cols + c", "inside = (r < n_rows) & (c < n_cols)", *work])
 
@@ -158,4 +189,6 @@ def _grid(knobs: Knobs) -> str:
         return f"({MULTIPROCESSORS * knobs['programs']},)"
     if shape == "row":
         return "(rows,)"
+    if shape == "column":
+        return f"(triton.cdiv(rows, {width}),)"
     return f"(triton.cdiv(rows, {knobs['height']}), triton.cdiv(cols, {width}))"

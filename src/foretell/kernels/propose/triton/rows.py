@@ -60,7 +60,9 @@ class Phase:
 class RowOp:
     """What a row program computes. Pointers are written in `r`, `c` and `at`; loads are (name, pointer, other, cast).
 
-    `values` are computed after the loads of every pass; `late` is loaded for the stores alone.
+    `values` are computed after the loads of every pass; `late` is loaded for the stores alone. `until` bounds the
+    columns that loops fold; `sizes` are the statements that find `rows` and `cols` where the first input is no matrix;
+    `scalars` are further arguments with their expressions.
     """
 
     inputs: tuple[str, ...]
@@ -72,6 +74,9 @@ class RowOp:
     late: tuple[tuple[str, str, str, str], ...] = ()
     stores: tuple[tuple[str, str], ...] = ()
     row_stores: tuple[tuple[str, str], ...] = ()
+    until: str = "n_cols"
+    sizes: tuple[str, ...] = ()
+    scalars: tuple[tuple[str, str], ...] = ()
 
 
 def row_valid(knobs: Knobs) -> bool:
@@ -119,6 +124,7 @@ def row_source(op: RowOp, knobs: Knobs) -> str:
     else:
         main = ["tile = tl.program_id(0)", *statements]
     names = [*op.inputs, *(name for name, _ in op.outputs)]
+    sizes = {"n_rows": "rows", "n_cols": "cols", **dict(op.scalars)}
     rows = ", R: tl.constexpr" if wide else ""
     width = str(knobs["block"]) if looped else "triton.next_power_of_2(cols)"
     grid = f"triton.cdiv(rows, {knobs['rows']})" if wide else "rows"
@@ -126,15 +132,15 @@ def row_source(op: RowOp, knobs: Knobs) -> str:
         grid = f"min({MULTIPROCESSORS * knobs['programs']}, {grid})"
     given = f", R={knobs['rows']}" if wide else ""
     launch = [
-        f"rows, cols = {op.inputs[0]}.shape",
+        *(op.sizes or (f"rows, cols = {op.inputs[0]}.shape",)),
         *(f"{name} = {made}" for name, made in op.outputs),
         f"body[({grid},)](",
-        f"    {', '.join(names)}, rows, cols{given}, B={width}, num_warps={knobs['warps']}",
+        f"    {', '.join([*names, *sizes.values()])}{given}, B={width}, num_warps={knobs['warps']}",
         ")",
         f"return {', '.join(name for name, _ in op.outputs)}",
     ]
     text = f"""@triton.jit
-def body({", ".join(names)}, n_rows, n_cols{rows}, B: tl.constexpr):
+def body({", ".join([*names, *sizes])}{rows}, B: tl.constexpr):
 {block(main)}
 
 
@@ -185,7 +191,7 @@ def _whole(op: RowOp, knobs: Knobs, wide: bool) -> list[str]:
 
 def _looped(op: RowOp, knobs: Knobs, wide: bool) -> list[str]:
     found: list[str] = []
-    stop = "n_cols // B * B" if knobs["slip"] == "tail" else "n_cols"
+    stop = f"{op.until} // B * B" if knobs["slip"] == "tail" else op.until
     head = f"for start in range(0, {stop}, B):"
     for phase in op.phases:
         step = _read(op, knobs, wide, "start + ", late=False)
@@ -202,6 +208,7 @@ def _looped(op: RowOp, knobs: Knobs, wide: bool) -> list[str]:
                 close.append(end)
         found += [nested(head, step), *close, *phase.after]
     if op.stores:
+        head = head.replace(op.until, "n_cols")
         found.append(nested(head, [*_read(op, knobs, wide, "start + ", late=True), *_stores(op)]))
     return found
 
