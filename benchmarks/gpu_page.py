@@ -109,8 +109,8 @@ def _kernelbench(data: dict[str, Any]) -> list[str]:
         "",
         "Its level-1 problems at their published sizes, candidates in `benchmarks/kernelbench/`; "
         f"{data['checks']} checks, {data['their_runs']} timed runs there, at least {data['our_pairs']} timed pairs "
-        "here, same GPU, one after the other. Our wall time of a problem's first candidate includes drawing its data and "
-        "waiting for its build.",
+        "here, same GPU, one after the other. Our wall time of a problem's first candidate includes drawing its data "
+        "and waiting for its build.",
         "",
         "| problem | candidate | KernelBench s | ours s | KernelBench us | ours us |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -156,11 +156,11 @@ class GpuEffort:
     Each timed case has `check_sets` input sets that are checked before anything is timed, and `timed_sets` others whose
     results are checked too, one of them once more with new data: with the defaults four sets of data in all. Where the
     sets would take more than `set_bytes`, one set is used for all and filled anew for every check. Pairs come in chunks
-    of `chunk_pairs` or a few more, at least `fewest_pairs`, until the speedup's 95 % interval is within +- `half_width`,
-    at most `most_pairs`, for at most `workload_cap_s`; what takes `slow_ratio` times as long as the reference gets
-    `fewest_pairs_when_slow`, for nobody wants to know it so well. One command to the worker may take `run_timeout_s` (`jit_timeout_s` where a kernel may have
-    to be compiled first, `compile_timeout_s` where torch compiles, `open_timeout_s` to take in a problem). On new data
-    a candidate may
+    of `chunk_pairs` or a few more, at least `fewest_pairs`, until the speedup's 95 % interval is within `half_width` on
+    either side, at most `most_pairs`, for at most `workload_cap_s`; what takes `slow_ratio` times as long as the
+    reference gets `fewest_pairs_when_slow`, for nobody wants to know it so well. One command to the worker may take
+    `run_timeout_s` (`jit_timeout_s` where a kernel may have to be compiled first, `compile_timeout_s` where torch
+    compiles, `open_timeout_s` to take in a problem). On new data a candidate may
     take 1 / `memory_ratio` times as long plus `memory_slack_us`, the worker's clock may leave `clock_slack_s` of the
     judge's unexplained, and times below physics with `physics_margin` on the bandwidth are taken for cheating.
     """

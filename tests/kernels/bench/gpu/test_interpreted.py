@@ -13,9 +13,12 @@ pytest.importorskip("triton")
 
 from foretell.kernels.propose.triton import templates
 
-# The interpreter takes minutes for a large matrix product or attention, and does bfloat16 products in its own way.
-SLOW = {"attention", "attention_causal", "matmul", "matmul_transposed", "matmul_bias_gelu", "batched_matmul"}
-NAMES = [name for name in templates() if name not in SLOW]
+# The interpreter rounds bfloat16 in its own way (a product of two such matrices is off by much), and so it does 8 bits.
+ROUNDED = {
+    "conv2d_1x1", "conv2d_3x3_relu", "global_avg_pool", "matmul_transposed", "matmul_at", "matmul_residual",
+    "matmul_silu_gate", "quantize_fp8_rows", "avg_pool2d", "stencil9", "row_cummax",
+}  # fmt: skip
+NAMES = [name for name in templates() if name not in ROUNDED]
 
 SCRIPT = """
 import sys
