@@ -109,7 +109,7 @@ def test_a_lying_clock_gains_nothing(bench: CpuBench) -> None:
     """It answers on the bench's channel with a tiny time of its own, then lets the true answer follow."""
     body = """
     honest(x, out, rows, cols);
-    for (int fd = 3; fd < 32; ++fd) { ssize_t n = write(fd, "r 1000 0\\n", 9); (void)n; }
+    for (int fd = 3; fd < 1024; ++fd) { ssize_t n = write(fd, "r 1000 0\\n", 9); (void)n; }
     return;
     """
     measurement = _measure(bench, Hostile("liar", body, Status.CHEAT, "").source())

@@ -154,6 +154,9 @@ class _Pipe:
     def fileno(self) -> int:
         return self._read
 
+    def close(self) -> None:
+        os.close(self._read)
+
 
 @pytest.mark.parametrize(("sent", "error"), [
     (struct.pack("!i", 1 << 20) + b"{}", TimeoutError),
@@ -168,6 +171,8 @@ def test_a_forged_message_stalls_nobody(sent: bytes, error: type[Exception]) -> 
     with pytest.raises(error):
         receive(pipe, 0.3)
     assert time.monotonic() - started < 2
+    os.close(pipe.write)
+    pipe.close()
 
 
 def test_a_message_may_come_in_pieces() -> None:
@@ -186,6 +191,7 @@ def test_a_message_may_come_in_pieces() -> None:
     os.close(pipe.write)
     with pytest.raises(EOFError):
         receive(pipe, 1.0)
+    pipe.close()
 
 
 @pytest.mark.timeout(180)
