@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from foretell.cli import doctor, forecast, measure, report, search, tasks
+from foretell.cli import collect, doctor, forecast, measure, report, search, tasks
+from foretell.cli.data import data
 
 _EPILOG = "Start with: foretell doctor, then foretell search softmax --profile quick"
 
@@ -39,6 +40,8 @@ def _root(
         typer.echo(context.get_help())
 
 
-for _verb in (search, measure, forecast, tasks, report, doctor):
+for _verb in (search, measure, forecast, tasks, report, collect, doctor):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name)(getattr(_verb, _name))
+
+app.add_typer(data, name="data")

@@ -38,7 +38,7 @@ def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
         "workloads": [dict(workload.sizes) for workload in task.workloads],
         "extra": [dict(workload.sizes) for workload in task.extra],
         "tolerance": [task.tolerance.relative, task.tolerance.absolute],
-        "reference": task.references.get(candidate.language, ""),
+        "reference": task.references.get(candidate.language) or next(iter(task.references.values()), ""),
     }
     text = json.dumps([definition, candidate.id, device.id], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_CHARS]

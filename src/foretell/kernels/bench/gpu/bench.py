@@ -66,6 +66,10 @@ class GpuBench:
                 candidate = waiting.pop(future)
                 yield candidate, self._measure_one(problem, candidate, future.result(), hopeless_below)
 
+    def expect(self, task: Task, candidates: Sequence[Candidate]) -> None:
+        """As `queue`, for a task of the library."""
+        self.queue(TaskProblem(task.name), candidates)
+
     def queue(self, problem: Problem, candidates: Sequence[Candidate]) -> None:
         """Let the builders begin; `measure_problem` takes what they have made."""
         for candidate in candidates:

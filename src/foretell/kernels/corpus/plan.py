@@ -1,0 +1,106 @@
+"""A plan: which candidates of which tasks are to be measured, one JSON object a line.
+
+Templates are named by their knobs and rendered where they are measured, so that a plan of forty thousand candidates
+travels as a file of a few megabytes. Kernels written by a language model are named by their file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretell.kernels.candidate import Candidate, Origin
+from foretell.kernels.library import tasks
+from foretell.kernels.propose.template import Template
+
+LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
+WRITTEN = Path("data/written")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One candidate to be: a template's knobs, or a file below `WRITTEN`."""
+
+    task: str
+    language: str
+    knobs: Mapping[str, Any] | None = None
+    file: str = ""
+
+    def candidate(self, written: Path = WRITTEN) -> Candidate:
+        """The candidate itself; OSError or KeyError where its file or template is not there."""
+        if self.knobs is not None:
+            return templates(self.language)[self.task].candidate(self.knobs)
+        source = (written / self.task / self.file).read_text(encoding="utf-8")
+        return Candidate(self.task, self.language, source, Origin("model", {"by": "language model", "file": self.file}))
+
+
+def templates(language: str) -> dict[str, Template]:
+    found: dict[str, Template] = import_module(f"foretell.kernels.propose.{language}").templates()
+    return found
+
+
+def make_plan(
+    kind: str, per_language: int, rounds: int = 1, seed: int = 0, wanted: Sequence[str] = (), written: Path = WRITTEN
+) -> list[Item]:
+    """Up to `per_language` settings of every template, drawn at random, and every written kernel of these tasks.
+
+    The plan goes through all tasks `rounds` times, so that one cut short has seen all of them.
+    """
+    names = list(wanted) or list(tasks(kind))
+    parts: list[list[Item]] = [[] for _ in range(rounds)]
+    for name in names:
+        items = _written(name, kind, written)
+        for language in LANGUAGES[kind]:
+            template = templates(language).get(name)
+            if template is not None:
+                items += [Item(name, language, knobs) for knobs in _drawn(template, per_language, seed)]
+        # Whatever the round, a task's candidates are a fair mixture.
+        order = np.random.default_rng([seed, zlib.crc32(name.encode())]).permutation(len(items))
+        for place, index in enumerate(order):
+            parts[place * rounds // len(items)].append(items[int(index)])
+    return [item for part in parts for item in part]
+
+
+def _drawn(template: Template, count: int, seed: int) -> list[dict[str, Any]]:
+    settings = template.settings()
+    key = f"{template.task} {template.language}".encode()
+    chosen = np.random.default_rng([seed, zlib.crc32(key)]).permutation(len(settings))[:count]
+    return [settings[int(index)] for index in sorted(chosen)]
+
+
+def _written(task: str, kind: str, folder: Path) -> list[Item]:
+    if kind != "gpu":
+        return []
+    files = sorted((folder / task).glob("*.py"))
+    return [Item(task, "cuda" if file.name.startswith("cuda") else "triton", file=file.name) for file in files]
+
+
+def write_plan(path: Path, items: Iterable[Item]) -> int:
+    """Write the plan, gzipped, and say how many candidates it has."""
+    count = 0
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        for item in items:
+            named: dict[str, Any] = {"task": item.task, "language": item.language}
+            named |= {"file": item.file} if item.knobs is None else {"knobs": dict(item.knobs)}
+            file.write(json.dumps(named, separators=(",", ":")) + "\n")
+            count += 1
+    return count
+
+
+def read_plan(path: Path) -> Iterator[Item]:
+    """The items of a plan, in order; ValueError where the file is no plan."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                named = json.loads(line)
+                yield Item(named["task"], named["language"], named.get("knobs"), named.get("file", ""))
+    except (gzip.BadGzipFile, json.JSONDecodeError, KeyError, EOFError) as error:
+        raise ValueError(f"{path} is not a plan: {error}") from error

@@ -1,0 +1,191 @@
+"""The corpus as Parquet: one row for every candidate measured on a device, from catalogues to table and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretell.kernels.candidate import normalise
+from foretell.kernels.library import get, tasks
+from foretell.kernels.measurement import Status
+from foretell.kernels.store import catalogue_key, lines
+from foretell.kernels.store.journal import JOURNAL_NAME
+
+LICENCE = "Apache-2.0"
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+MESSAGE_CHARACTERS = 400
+FOLDER = Path("data")
+
+
+class NoArrow(RuntimeError):
+    """pyarrow is not installed."""
+
+
+def arrow() -> Any:
+    """pyarrow, which only the corpus needs; NoArrow with the remedy where it is missing."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise NoArrow("the corpus is kept as Parquet: `pip install foretell[data]`") from error
+    return pyarrow
+
+
+def schema() -> Any:
+    """The table's columns; `docs/corpus.md` says what each means."""
+    pa = arrow()
+    workload = pa.struct([
+        ("name", pa.string()), ("pairs", pa.int16()), ("reference_us", pa.float32()), ("candidate_us", pa.float32()),
+        ("speedup", pa.float32()), ("low", pa.float32()), ("high", pa.float32()),
+        ("log2_ratio", pa.list_(pa.float32())),
+    ])  # fmt: skip
+    text, real = pa.string(), pa.float32()
+    return pa.schema([
+        ("id", text), ("key", text), ("task", text), ("family", text), ("kind", text), ("language", text),
+        ("origin", text), ("detail", text), ("parents", pa.list_(text)), ("source", text), ("stripped", text),
+        ("device", text), ("toolchain", text), ("status", text), ("message", text),
+        ("speedup", real), ("low", real), ("high", real), ("stopped_early", pa.bool_()),
+        ("workloads", pa.list_(workload)), ("features", pa.map_(text, real)),
+        ("build_s", real), ("device_s", real), ("wall_s", real), ("method", text), ("conditions", text),
+        ("measured_at", pa.float64()), ("licence", text),
+    ])  # fmt: skip
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a catalogue, plain or gzipped; torn or damaged ones are passed over."""
+    import gzip
+
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n") and lines.is_whole(line[:-1]):
+                yield lines.decode(line[:-1])
+
+
+def row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One catalogue record as a row of the table."""
+    candidate, build, measured = record["candidate"], record["build"], record["measurement"]
+    language = candidate["language"]
+    kind = "cpu" if language == "cpp" else "gpu"
+    name, _, toolchain = record["device"].partition(" | ")
+    return {
+        "id": candidate["id"],
+        "key": record["key"],
+        "task": record["task"],
+        "family": tasks(kind)[record["task"]].family,
+        "kind": kind,
+        "language": language,
+        "origin": candidate["origin"]["kind"],
+        "detail": json.dumps(candidate["origin"]["detail"], sort_keys=True),
+        "parents": candidate["parents"],
+        "source": candidate["source"],
+        "stripped": normalise(candidate["source"], language),
+        "device": name,
+        "toolchain": toolchain,
+        "status": measured["status"],
+        "message": measured["message"][:MESSAGE_CHARACTERS],
+        "speedup": measured["speedup"],
+        "low": measured["low"],
+        "high": measured["high"],
+        "stopped_early": measured["stopped_early"],
+        "workloads": [_workload(timing) for timing in measured["timings"]],
+        "features": sorted(build["features"].items()),
+        "build_s": measured["cost"]["build_s"] or build["seconds"],
+        "device_s": measured["cost"]["device_s"],
+        "wall_s": measured["cost"]["wall_s"],
+        "method": measured["method"],
+        "conditions": json.dumps(measured.get("conditions", {}), sort_keys=True),
+        "measured_at": record["t"],
+        "licence": LICENCE,
+    }
+
+
+def _workload(timing: Mapping[str, Any]) -> dict[str, Any]:
+    reference, candidate = np.array(timing["reference_us"]), np.array(timing["candidate_us"])
+    return {
+        "name": timing["workload"],
+        "pairs": len(reference),
+        "reference_us": float(np.median(reference)),
+        "candidate_us": float(np.median(candidate)),
+        "speedup": timing["speedup"],
+        "low": timing["low"],
+        "high": timing["high"],
+        "log2_ratio": [float(q) for q in np.quantile(np.log2(reference / candidate), QUANTILES)],
+    }
+
+
+def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write a table, all or nothing, sorted by task and id; how many rows it has."""
+    pa = arrow()
+    ordered = sorted(rows, key=lambda r: (r["kind"], r["task"], r["language"], r["id"], r["device"]))
+    table = pa.Table.from_pylist(ordered, schema=schema())
+    partial = path.with_suffix(".partial")
+    pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
+    partial.replace(path)
+    return len(ordered)
+
+
+def files(folder: Path = FOLDER) -> list[Path]:
+    return sorted(folder.glob("corpus_*.parquet"))
+
+
+def read(folder: Path = FOLDER, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Rows of all tables in the folder; only some columns where those are named."""
+    pa = arrow()
+    found: list[dict[str, Any]] = []
+    for path in files(folder):
+        found += pa.parquet.read_table(path, columns=list(columns) if columns else None).to_pylist()
+    return found
+
+
+def known_ids(folder: Path = FOLDER) -> set[str]:
+    """Candidates that are in the corpus; none where there is no table."""
+    return {r["id"] for r in read(folder, ["id"])} if files(folder) else set()
+
+
+def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
+    """What a search measured, as a catalogue would have it; faults of the machine and reused results are left out."""
+    from foretell.kernels.search.load import load_run
+
+    state = load_run(run_dir)
+    if state.started is None:
+        return
+    device = state.started.device
+    journal = run_dir / JOURNAL_NAME
+    for node in state.nodes.values():
+        outcome = node.measurement
+        if outcome is None or node.reused or outcome.status is Status.INFRASTRUCTURE:
+            continue
+        task = get(node.candidate.task, device.kind)
+        yield {
+            "key": catalogue_key(task, node.candidate, device),
+            "t": journal.stat().st_mtime,
+            "task": task.name,
+            "device": device.id,
+            "candidate": node.candidate.to_dict() | {"parents": list(node.parents)},
+            "build": node.build.to_dict(),
+            "measurement": outcome.to_dict(),
+        }
+
+
+def merge(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
+    """Add catalogues (files) and runs (folders) to the tables, one for each kind of device; rows of each afterwards.
+
+    Of several measurements with one key the latest counts.
+    """
+    found = (record for path in sources for record in (run_records(path) if path.is_dir() else records(path)))
+    fresh = [row(record) for record in found]
+    counts = {}
+    for kind in sorted({r["kind"] for r in fresh}):
+        path = folder / f"corpus_{kind}.parquet"
+        kept = {r["key"]: r for r in arrow().parquet.read_table(path).to_pylist()} if path.exists() else {}
+        for each in fresh:
+            older = kept.get(each["key"])
+            if each["kind"] == kind and (older is None or older["measured_at"] < each["measured_at"]):
+                kept[each["key"]] = each
+        folder.mkdir(parents=True, exist_ok=True)
+        counts[kind] = write(path, kept.values())
+    return counts

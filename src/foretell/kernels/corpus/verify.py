@@ -1,0 +1,69 @@
+"""Proof that a corpus is what it says: identities, no duplicates, no leaks, stripped sources that tell nothing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from foretell.kernels.candidate import Candidate, normalise
+from foretell.kernels.corpus.splits import alike, split_of
+from foretell.kernels.measurement import Status
+
+TELL_TALE = re.compile(r"(?i)\b\w*(naive|slow|fast|optimi[sz]ed|baseline|wrong|broken|buggy)\w*\b")
+_LOG_ROOM = 0.02  # medians of pairs, each rounded to float32, against the speedup stored beside them
+
+
+def problems(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> Iterator[str]:
+    """Everything that is wrong with the rows, in words; nothing where all is well."""
+    for key, count in Counter(r["key"] for r in rows).items():
+        if count > 1:
+            yield f"key {key} occurs {count} times"
+    for r in rows:
+        for words in _row(r):
+            yield f"{r['task']} {r['language']} {r['id']}: {words}"
+    yield from leaks(rows, splits)
+
+
+def _row(r: Mapping[str, Any]) -> Iterator[str]:
+    if Candidate(r["task"], r["language"], r["source"]).id != r["id"]:
+        yield "its id is not that of its source"
+    if r["stripped"] != normalise(r["source"], r["language"]):
+        yield "its stripped source is not its source stripped"
+    if r["origin"] == "template" and (told := TELL_TALE.search(r["stripped"])):
+        yield f"its stripped source says {told.group()!r}"
+    ok = r["status"] == Status.OK
+    if ok != (r["speedup"] is not None):
+        yield f"status {r['status']} with speedup {r['speedup']}"
+    if r["status"] == Status.INFRASTRUCTURE:
+        yield "a fault of the machine is no measurement"
+    if not ok:
+        return
+    if not r["workloads"]:
+        yield "no workloads"
+        return
+    mean = math.exp(sum(math.log(w["speedup"]) for w in r["workloads"]) / len(r["workloads"]))
+    if abs(math.log(mean / r["speedup"])) > _LOG_ROOM:
+        yield f"speedup {r['speedup']:.4f}, but its workloads give {mean:.4f}"
+    for w in r["workloads"]:
+        if abs(math.log(2.0 ** w["log2_ratio"][2] / w["speedup"])) > _LOG_ROOM:
+            yield f"{w['name']}: speedup {w['speedup']:.4f}, but its pairs give {2.0 ** w['log2_ratio'][2]:.4f}"
+    if not r["low"] <= r["speedup"] <= r["high"]:
+        yield f"interval {r['low']:.4f} to {r['high']:.4f} misses {r['speedup']:.4f}"
+
+
+def leaks(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> Iterator[str]:
+    """Rows for training that are, exactly or nearly, rows held out."""
+    train = [i for i, split in enumerate(splits) if split == "train"]
+    held = [i for i, split in enumerate(splits) if split.startswith("held")]
+    for i in (*train, *held):
+        if split_of(rows[i]["family"], rows[i]["task"], rows[i]["origin"]) != splits[i]:
+            yield f"{rows[i]['task']} {rows[i]['id']} is in {splits[i]}"
+    texts = {rows[i]["stripped"] for i in held}
+    for i in train:
+        if rows[i]["stripped"] in texts:
+            yield f"{rows[i]['task']} {rows[i]['id']}: the same text is held out"
+    for i in sorted(alike(rows, train, held)):
+        yield f"{rows[i]['task']} {rows[i]['id']}: nearly the same text is held out"

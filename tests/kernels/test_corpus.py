@@ -1,0 +1,174 @@
+"""Plans, collecting, the table and its proofs."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from foretell.kernels.bench.fake import FakeBench
+from foretell.kernels.corpus import table
+from foretell.kernels.corpus.collect import collect
+from foretell.kernels.corpus.plan import Item, make_plan, read_plan, write_plan
+from foretell.kernels.corpus.splits import HELD_FAMILIES, HELD_OPERATIONS, assign, shingles, similarity, split_of
+from foretell.kernels.corpus.stats import summary
+from foretell.kernels.corpus.verify import problems
+from foretell.kernels.library import tasks
+from foretell.kernels.store import Catalogue
+
+SMALL = ("softmax", "row_sum", "transpose")
+
+
+def _collected(tmp_path: Path, **options: Any) -> tuple[Path, Any]:
+    path = tmp_path / "catalogue.jsonl"
+    tally = collect(make_plan("cpu", 12, 2, wanted=SMALL), "cpu", FakeBench(), Catalogue(path), **options)
+    return path, tally
+
+
+def test_a_plan_is_the_same_every_time_and_mixes_tasks_in_rounds(tmp_path: Path) -> None:
+    plan = make_plan("cpu", 10, 2, seed=3, wanted=SMALL)
+    assert plan == make_plan("cpu", 10, 2, seed=3, wanted=SMALL)
+    assert plan != make_plan("cpu", 10, 2, seed=4, wanted=SMALL)
+    runs = [name for name, _ in itertools.groupby(plan, key=lambda item: item.task)]
+    assert runs == [*SMALL, *SMALL]
+    path = tmp_path / "plan.jsonl.gz"
+    assert write_plan(path, plan) == 30
+    assert [i.candidate().id for i in read_plan(path)] == [i.candidate().id for i in plan]
+
+
+def test_written_kernels_are_planned_with_their_origin(tmp_path: Path) -> None:
+    folder = tmp_path / "softmax"
+    folder.mkdir()
+    (folder / "triton_1.py").write_text("def kernel(x):\n    return x\n")
+    (folder / "cuda_1.py").write_text("def kernel(x):\n    return x  # cuda\n")
+    plan = make_plan("gpu", 0, wanted=["softmax"], written=tmp_path)
+    assert {(item.language, item.file) for item in plan} == {("triton", "triton_1.py"), ("cuda", "cuda_1.py")}
+    assert {item.candidate(tmp_path).origin.kind for item in plan} == {"model"}
+
+
+@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"{broken"), gzip.compress(b'{"a":1}\n')])
+def test_what_is_no_plan_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "plan"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a plan"):
+        list(read_plan(path))
+
+
+def test_nothing_is_measured_twice(tmp_path: Path) -> None:
+    path, first = _collected(tmp_path)
+    assert first.measured == 36 and first.known == first.left == 0
+    bench = FakeBench()
+    again = collect(make_plan("cpu", 12, 2, wanted=SMALL), "cpu", bench, Catalogue(path))
+    assert again.measured == 0 and again.known == 36
+    assert len(Catalogue(path)) == 36
+
+
+def test_what_the_corpus_holds_is_known(tmp_path: Path) -> None:
+    path, _ = _collected(tmp_path)
+    table.merge(tmp_path, [path])
+    ids = table.known_ids(tmp_path)
+    elsewhere = Catalogue(tmp_path / "other.jsonl")
+    tally = collect(make_plan("cpu", 12, 2, wanted=SMALL), "cpu", FakeBench(), elsewhere, ids)
+    assert tally.measured == 0 and tally.known == 36
+
+
+def test_time_up_leaves_the_rest_for_later(tmp_path: Path) -> None:
+    ticks = itertools.count()
+    path, tally = _collected(tmp_path, seconds=10.0, clock=lambda: float(next(ticks)))
+    assert 0 < tally.measured < 36
+    assert tally.measured + tally.left == 36
+    _, rest = _collected(tmp_path)
+    assert rest.measured == tally.left and rest.known == tally.measured
+    assert len(Catalogue(path)) == 36
+
+
+def test_items_that_are_gone_are_counted_and_passed_over(tmp_path: Path) -> None:
+    items = [Item("softmax", "cpp", file="missing.cpp"), *make_plan("cpu", 2, wanted=["softmax"])]
+    tally = collect(items, "cpu", FakeBench(), Catalogue(tmp_path / "c"), written=tmp_path)
+    assert tally.missing == 1 and tally.measured == 2
+
+
+def test_faults_of_the_machine_are_not_kept(tmp_path: Path) -> None:
+    plan = make_plan("cpu", 3, wanted=["softmax"])
+    bench = FakeBench(faults={plan[0].candidate().id: 1})
+    catalogue = Catalogue(tmp_path / "c")
+    first = collect(plan, "cpu", bench, catalogue)
+    assert first.statuses["infrastructure"] == 1 and len(catalogue) == 2
+    assert collect(plan, "cpu", bench, catalogue).measured == 1
+
+
+def test_the_table_keeps_what_was_measured(tmp_path: Path) -> None:
+    path, tally = _collected(tmp_path)
+    zipped = tmp_path / "catalogue.jsonl.gz"
+    zipped.write_bytes(gzip.compress(path.read_bytes() + b'{"torn'))
+    assert table.merge(tmp_path, [zipped]) == {"cpu": 36}
+    assert table.merge(tmp_path, [path]) == {"cpu": 36}
+    rows = table.read(tmp_path)
+    assert {r["task"] for r in rows} == set(SMALL)
+    told = summary(rows, assign(rows))
+    assert told["statuses"] == dict(tally.statuses) and told["candidates"] == 36
+    good = next(r for r in rows if r["status"] == "ok")
+    assert good["low"] <= good["speedup"] <= good["high"]
+    assert good["detail"] and json.loads(good["detail"])["knobs"]
+    assert not list(problems(rows, assign(rows)))
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ({"source": "int other;"}, "its id is not"),
+    ({"stripped": "// naive"}, "not its source stripped"),
+    ({"speedup": 77.0}, "workloads give"),
+    ({"status": "wrong"}, "status wrong with speedup"),
+])  # fmt: skip
+def test_verification_finds(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    path, _ = _collected(tmp_path)
+    table.merge(tmp_path, [path])
+    rows = table.read(tmp_path)
+    index = next(i for i, r in enumerate(rows) if r["status"] == "ok" and r["workloads"])
+    rows[index] = {**rows[index], **change}
+    assert any(says in words for words in problems(rows, assign(rows)))
+
+
+def test_duplicates_and_leaks_are_found(tmp_path: Path) -> None:
+    path, _ = _collected(tmp_path)
+    table.merge(tmp_path, [path])
+    rows = table.read(tmp_path)
+    assert any("occurs 2 times" in words for words in problems([*rows, rows[0]], assign([*rows, rows[0]])))
+    held = {**rows[0], "task": "sobel", "family": "stencil", "key": "k"}
+    both = [*rows, held]
+    assert assign(both)[0] == "near" and assign(both)[-1] == "held_operation"
+    careless = ["train"] * len(rows) + ["held_operation"]
+    assert any("same text is held out" in words for words in problems(both, careless))
+
+
+def test_what_is_held_out_exists_and_is_out_whatever_its_origin() -> None:
+    known = tasks("gpu")
+    assert set(known) >= HELD_OPERATIONS
+    assert {t.family for t in known.values()} >= HELD_FAMILIES
+    assert split_of("pooling", "max_pool2d", "template") == "held_family"
+    assert split_of("stencil", "sobel", "model") == "held_operation"
+    assert {split_of("x", name, "model") for name in known if name not in HELD_OPERATIONS} == {"train", "held_written"}
+    assert split_of("softmax", "softmax", "template") == "train"
+
+
+def test_numbers_do_not_make_a_difference_but_structure_does() -> None:
+    text = "for (int i = 0; i < 128; ++i) { out[i] = x[i] * 2 + y[i]; total += out[i]; }"
+    assert similarity(shingles(text), shingles(text.replace("128", "256"))) == 1.0
+    assert similarity(shingles(text), shingles("while (k) { a -= b[k] / c; swap(a, b); --k; other(k); }")) < 0.2
+    assert len(shingles("x")) == 1
+
+
+def test_the_written_kernels_are_programs_for_known_tasks() -> None:
+    folder = Path(__file__).parents[2] / "data" / "written"
+    found = sorted(folder.glob("*/*.py"))
+    assert len(found) >= 700 and len({path.parent.name for path in found}) >= 70
+    for path in found:
+        assert path.parent.name in tasks("gpu"), path
+        defined = {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
+        assert "kernel" in defined, path
