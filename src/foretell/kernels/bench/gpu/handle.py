@@ -9,6 +9,7 @@ import os
 import pickle
 import resource
 import signal
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -67,6 +68,7 @@ class WorkerHandle:
         self._connection: Any = None
         self._spare: tuple[Any, Any] | None = None
         self._gone: list[Any] = []
+        self._scratch = tempfile.TemporaryDirectory(prefix="foretell-worker-", ignore_cleanup_errors=True)
         self.starts = 0
 
     def start(self) -> None:
@@ -89,7 +91,8 @@ class WorkerHandle:
 
         context = fork_server()
         ours, theirs = context.Pipe()
-        process = context.Process(target=worker.main, args=(theirs, self._gpu, str(cache_dir())), daemon=True)
+        arguments = (theirs, self._gpu, str(cache_dir()), self._scratch.name)
+        process = context.Process(target=worker.main, args=arguments, daemon=True)
         process.start()
         theirs.close()
         return process, ours
@@ -159,6 +162,7 @@ class WorkerHandle:
             self._spare = None
         for process in self._gone:
             process.join(10)
+        self._scratch.cleanup()
 
 
 def kill_session(process: Any) -> None:

@@ -21,7 +21,7 @@ from foretell.kernels.isolation import close_all_but, scrubbed_environment
 MESSAGE_CHARACTERS = 2000
 
 
-def main(connection: Connection, gpu: str, cache: str) -> None:
+def main(connection: Connection, gpu: str, cache: str, scratch: str) -> None:
     """Serve one judge until it hangs up. Runs in a fresh process of its own session."""
     os.setsid()
     kept = scrubbed_environment()
@@ -29,7 +29,7 @@ def main(connection: Connection, gpu: str, cache: str) -> None:
     os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=gpu)
     os.environ["HOME"] = cache
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{cache}/inductor"
-    os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="foretell-worker-")
+    os.environ["TMPDIR"] = tempfile.mkdtemp(dir=scratch)
     close_all_but(connection.fileno())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     null = os.open(os.devnull, os.O_RDWR)
