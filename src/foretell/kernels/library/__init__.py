@@ -13,16 +13,20 @@ FAMILIES = (
     "softmax",
     "normalisation",
     "elementwise",
+    "activation",
+    "broadcast",
     "reduction",
     "loss",
     "scan",
     "gather",
     "matmul",
     "convolution",
+    "pooling",
     "attention",
     "stencil",
     "layout",
     "histogram",
+    "rows",
 )
 
 

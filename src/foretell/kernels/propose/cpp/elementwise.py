@@ -1,4 +1,4 @@
-"""C++ template of the elementwise family: how GELU is computed, how the matrix is walked, threads, usual mistakes."""
+"""C++ templates of the elementwise family: how functions are computed, how the matrix is walked, usual mistakes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from foretell.kernels.propose.cpp.fragments import (
     schedule_fits,
     tidy,
 )
+from foretell.kernels.propose.cpp.pointwise import Operand, Program, template
 from foretell.kernels.propose.template import Knobs, Template
 
 _KNOBS = {
@@ -178,4 +179,83 @@ extern "C" void kernel(const float* __restrict__ x, const float* __restrict__ bi
 """)
 
 
-TEMPLATES = (Template("bias_gelu", "cpp", _KNOBS, _render, _valid),)
+_U = "const float u = 0.7978845608f * (a + 0.044715f * a * a * a)\n"
+_V = "const float u = 0.7978845608f * (b + 0.044715f * b * b * b)\n"
+_FRACTION = f"""
+static inline float gelu(float v) {{
+    const float u = {_CUBES["factored"]};
+    {_fraction(10)}
+}}
+"""
+_HELD = "std::min(std::max(u * v + w, -4.0f), 4.0f)"
+_KEPT = "const float h = u * v + w\nconst float t = h < -4.0f ? -4.0f : h\nconst float c = t > 4.0f ? 4.0f : t\n"
+_POWER = (
+    "const float r = c * 0.0625f\n"
+    "float p = 1.0f + r * (1.0f + r * (0.5f + r * (0.16666667f + r * (0.041666667f + r * (0.0083333333f"
+    " + r * 0.0013888889f)))))\np *= p\np *= p\np *= p\np *= p\n"
+)
+
+PROGRAMS = (
+    Program(
+        "geglu",
+        (Operand("a", "x", "{i} * 2 * cols + {j}"), Operand("b", "x", "{i} * 2 * cols + cols + {j}")),
+        {
+            "tanh": ("", f"{_U}0.5f * a * (1.0f + std::tanh(u)) * b"),
+            "double": ("", f"{_U}0.5 * a * (1.0 + std::tanh((double)u)) * b"),
+            "power": ("", "0.5f * a * (1.0f + std::tanh(0.7978845608f * (a + 0.044715f * std::pow(a, 3.0f)))) * b"),
+            "logistic": ("", f"{_U}a / (1.0f + std::exp(-2.0f * u)) * b"),
+            "fraction": (_FRACTION, "gelu(a) * b"),
+            "rounded": (ROUNDED_EXP, f"{_U}a * b / (1.0f + exp_poly(-2.0f * u))"),
+        },
+        {
+            "sigmoid": (ROUNDED_EXP, "a * b / (1.0f + exp_poly(-1.702f * a))"),
+            "erf": ("", "0.5f * a * (1.0f + std::erf(a * 0.70710678f)) * b"),
+            "swapped": ("", f"{_V}b / (1.0f + std::exp(-2.0f * u)) * a"),
+        },
+        {
+            "tanh": (f"{_U}0.5f * a * (1.0f + std::tanh(u))", "s * b"),
+            "rounded": (f"{_U}a / (1.0f + exp_poly(-2.0f * u))", "s * b"),
+        },
+        {"b": "{i} * cols + cols + {j}"},
+    ),
+    Program(
+        "mul_add_exp",
+        (Operand("u", "x"), Operand("v", "y"), Operand("w", "z")),
+        {
+            "libm": ("", f"std::exp({_HELD})"),
+            "double": ("", "std::exp(std::fmin(std::fmax((double)u * v + w, -4.0), 4.0))"),
+            "late": ("", "std::min(std::max(std::exp(u * v + w), 0.018315639f), 54.598150f)"),
+            "binary": ("", f"std::exp2({_HELD} * 1.44269504f)"),
+            "rounded": (ROUNDED_EXP, f"{_KEPT}exp_poly(c)"),
+            "squared": ("", f"{_KEPT}{_POWER}p"),
+        },
+        {
+            "coarse": (COARSE_EXP, f"{_KEPT}exp_poly(c)"),
+            "open": ("", "std::exp(std::min(u * v + w, 4.0f))"),
+            "order": (ROUNDED_EXP, "exp_poly(std::min(std::max(u * (v + w), -4.0f), 4.0f))"),
+        },
+        {"libm": (_HELD, "std::exp(s)"), "rounded": (f"{_KEPT}c", "exp_poly(s)")},
+    ),
+    Program(
+        "masked_residual",
+        (Operand("v", "x"), Operand("m", "keep", scalar="uint8_t"), Operand("w", "residual")),
+        {
+            "product": ("", "w + v * m * 1.25f"),
+            "double": ("", "w + v * m * 1.25"),
+            "lookup": ("\nstatic const float factors[2] = {0.0f, 1.25f};\n", "w + v * factors[m]"),
+            "branch": ("", "if (m == 0) return w\nw + v * 1.25f"),
+            "select": ("", "const float t = v * 1.25f\nw + (m ? t : 0.0f)"),
+        },
+        {
+            "unscaled": ("", "w + v * m"),
+            "inverse": ("", "m ? w : w + v * 1.25f"),
+            "outside": ("", "(w + v * m) * 1.25f"),
+        },
+        {"product": ("v * m * 1.25f", "w + s"), "select": ("m ? v * 1.25f : 0.0f", "w + s")},
+    ),
+)
+
+TEMPLATES = (
+    Template("bias_gelu", "cpp", _KNOBS, _render, _valid),
+    *(template(program) for program in PROGRAMS),
+)

@@ -1,4 +1,4 @@
-"""C++ template of the transpose: loop order, tiles, buffers, recursion, register shuffles, threads, and mistakes."""
+"""C++ templates of transposes: loop order, tiles, buffers, recursion, register shuffles, threads, and mistakes."""
 
 from __future__ import annotations
 
@@ -209,19 +209,84 @@ _BODIES = {
 }
 
 
-def _render(knobs: Knobs) -> str:
-    helpers = _halving(knobs) if knobs["scheme"] == "recursive" else ""
-    helpers = _shuffle_type(knobs["tall"]) if knobs["scheme"] == "shuffled" else helpers
-    copied = knobs["source"] == "copied"
+def _helpers(knobs: Knobs) -> str:
+    if knobs["scheme"] == "recursive":
+        return _halving(knobs)
+    return _shuffle_type(knobs["tall"]) if knobs["scheme"] == "shuffled" else ""
+
+
+def _matrix(knobs: Knobs) -> str:
+    """Statements that move one matrix."""
     body = _BODIES[knobs["scheme"]](knobs)
-    setup = "float* y = new float[rows * cols];\n    std::memcpy(y, x, sizeof(float) * rows * cols);"
-    return tidy(f"""{HEADER}{helpers}
+    if knobs["source"] == "given":
+        return body
+    return f"""float* y = new float[rows * cols];
+    std::memcpy(y, x, sizeof(float) * rows * cols);
+    {body.replace("x[", "y[").replace("(x,", "(y,")}
+    delete[] y;"""
+
+
+def _render(knobs: Knobs) -> str:
+    return tidy(f"""{HEADER}{_helpers(knobs)}
 extern "C" void kernel(const float* __restrict__ x, float* __restrict__ out, int64_t rows, int64_t cols) {{
-    {setup if copied else ""}
-    {body.replace("x[", "y[").replace("(x,", "(y,") if copied else body}
-    {"delete[] y;" if copied else ""}
+    {_matrix(knobs)}
 }}
 """)
 
 
-TEMPLATES = (Template("transpose", "cpp", _KNOBS, _render, lambda knobs: fits(knobs, _KNOBS, _USES, _RULES)),)
+_BATCH_KNOBS = {
+    **_KNOBS,
+    "scheme": (*_USES, "last"),
+    "threads": ("one", "all", "pairs", "batch"),
+    "slip": ("none", "tail", "square", "stride", "plane", "name"),
+}
+_BATCH_USES = {**_USES, "last": {"order", "threads"}}
+_BATCH_RULES: Rules = {
+    **_RULES,
+    "tiled": lambda k: _RULES["tiled"](k) and (k["threads"] != "pairs" or k["tall"] > 4),
+    "last": lambda k: k["threads"] in ("one", "all"),
+    "plane": lambda k: k["scheme"] == "flat" and k["source"] == "given",
+    "tail": lambda k: _RULES["tail"](k) and k["threads"] in ("all", "batch"),
+    "stride": lambda k: _RULES["stride"](k) and k["threads"] == "batch",
+    "name": lambda k: k["scheme"] == "tiled" and k["threads"] == "batch" and k["tall"] == k["wide"] == 64,
+}
+
+
+def _batch_last(knobs: Knobs) -> str:
+    """The loop over the matrices innermost."""
+    heads = _nest(knobs["order"], "for (int64_t i = 0; i < rows; ++i)", "for (int64_t j = 0; j < cols; ++j)")
+    return f"""{parallel(knobs)}{heads}
+            for (int64_t b = 0; b < batch; ++b) made[(b * cols + j) * rows + i] = given[(b * rows + i) * cols + j];"""
+
+
+def _each_matrix(knobs: Knobs) -> str:
+    inner = {**knobs, "threads": "one"} if knobs["threads"] == "batch" else knobs
+    jump = "rows * rows" if knobs["slip"] == "plane" else "rows * cols"
+    share = parallel({**knobs, "threads": "all" if knobs["threads"] == "batch" else "one"})
+    return f"""{share}for (int64_t b = 0; b < batch; ++b) {{
+    const float* __restrict__ x = given + b * rows * cols;
+    float* __restrict__ out = made + b * {jump};
+    {_matrix(inner)}
+    }}"""
+
+
+def _render_batch(knobs: Knobs) -> str:
+    body = _batch_last(knobs) if knobs["scheme"] == "last" else _each_matrix(knobs)
+    return tidy(f"""{HEADER}{_helpers(knobs)}
+extern "C" void kernel(const float* __restrict__ given, float* __restrict__ made, int64_t batch, int64_t rows,
+                       int64_t cols) {{
+    {body}
+}}
+""")
+
+
+TEMPLATES = (
+    Template("transpose", "cpp", _KNOBS, _render, lambda knobs: fits(knobs, _KNOBS, _USES, _RULES)),
+    Template(
+        "permute_021",
+        "cpp",
+        _BATCH_KNOBS,
+        _render_batch,
+        lambda knobs: fits(knobs, _BATCH_KNOBS, _BATCH_USES, _BATCH_RULES),
+    ),
+)
