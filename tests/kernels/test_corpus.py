@@ -172,3 +172,11 @@ def test_the_written_kernels_are_programs_for_known_tasks() -> None:
         assert path.parent.name in tasks("gpu"), path
         defined = {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
         assert "kernel" in defined, path
+
+
+def test_the_committed_corpus_is_what_it_says() -> None:
+    folder = Path(__file__).parents[2] / "data"
+    rows = table.read(folder)
+    assert len(rows) >= 1300
+    assert not list(problems(rows, assign(rows)))
+    assert sum(path.stat().st_size for path in table.files(folder)) < 60e6
