@@ -28,28 +28,19 @@ from foretell.belief import spearman
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.library import tasks
+from foretell.kernels.corpus.plan import templates
 from foretell.kernels.measurement import Measurement
 
 RESULTS = Path("benchmarks/results")
-
-
-def templates_of(language: str) -> dict[str, Any]:
-    if language == "triton":
-        from foretell.kernels.propose.triton import templates
-    else:
-        from foretell.kernels.propose.cuda import templates
-    known = tasks("gpu")
-    return {name: template for name, template in templates().items() if name in known}
 
 
 def draw(language: str, count: int, seed: int) -> dict[str, list[Candidate]]:
     """About `count` distinct candidates spread evenly over all tasks that have a template."""
     rng = np.random.default_rng(seed)
     drawn = {}
-    templates = templates_of(language)
-    share = -(-count // len(templates))
-    for name, template in templates.items():
+    found = templates(language)
+    share = -(-count // len(found))
+    for name, template in found.items():
         settings = template.settings()
         distinct: dict[str, Candidate] = {}
         for index in rng.permutation(len(settings)):
@@ -214,7 +205,7 @@ def faults(arguments: argparse.Namespace) -> dict[str, Any]:
     from tests.kernels.bench.gpu.faults import FAULTS
 
     names = ["softmax", "layernorm", "row_sum", "swiglu"]
-    drawn = draw("triton", 40 * len(templates_of("triton")), seed=2)
+    drawn = draw("triton", 40 * len(templates("triton")), seed=2)
     honest = [c for name in names for c in drawn[name][:40]]
     runs: list[dict[str, Any]] = []
     for hostile in (False, True):

@@ -21,6 +21,7 @@ Made by `python -m benchmarks.gpu_bench` and `python -m benchmarks.kernelbench_c
 
 def write_page(results: Path) -> None:
     data = {path.stem.removeprefix("gpu_"): json.loads(path.read_text()) for path in results.glob("gpu_*.json")}
+    data["guards"] |= _judged(data["guards"]["rows"])
     lines = [*_table(data), ""]
     lines += ["## Throughput, end to end", ""]
     lines += [
@@ -38,6 +39,15 @@ def write_page(results: Path) -> None:
     lines += _faults(data["faults"])
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(HEAD + "\n".join(lines))
+
+
+def _judged(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """How many exploits ended as they may and controls as they must, by what the test files say today."""
+    from tests.kernels.bench.gpu.exploits import EXPLOITS
+
+    allowed = {exploit.name: exploit.statuses for exploit in EXPLOITS}
+    caught = sum(r["status"] in allowed[r["name"]] for r in rows if r["kind"] == "exploit")
+    return {"caught": caught, "passed": sum(r["status"] == "ok" for r in rows if r["kind"] == "control")}
 
 
 def _table(data: dict[str, Any]) -> list[str]:
@@ -92,8 +102,8 @@ def _retest(data: dict[str, Any], other: dict[str, Any]) -> list[str]:
         f"  its own: {data['same_status']} ended the same way; {data['ok_in_both']} speedups, "
         f"**{data['median_difference']:.2%}** apart (median), {data['p90_difference']:.1%} at the 90th percentile, "
         f"Spearman **{data['spearman']:.4f}**.",
-        f"- The worst differed by {data['worst_difference']:.0%}: a {worst['task']} whose atomics run in two modes. "
-        "At least nine pairs were asked for in that run.",
+        f"- The worst differed by {data['worst_difference']:.0%}: a {worst['task']} with atomics, as are most "
+        "outliers. At least nine pairs were asked for in that run.",
         "- The same CUDA candidates on two machines of the kind, at least six pairs (as now) in the second: "
         f"{other['ok_in_both']} speedups, **{other['median_difference']:.2%}** apart, "
         f"{other['p90_difference']:.1%} at the 90th percentile, "
@@ -124,13 +134,15 @@ def _kernelbench(data: dict[str, Any]) -> list[str]:
         else:
             times = f"{'right' if other['correct'] else 'wrong'} | {r['status']}"
         lines.append(f"| {r['problem']} | {r['number']} | {other['wall_s']:.1f} | {r['wall_s']:.2f} | {times} |")
+    left = {(r["problem"], r["number"]): r["wall_s"] for r in data["ours"] if r["status"] == "ok"}
+    gains = [theirs[k]["wall_s"] / wall_s for k, wall_s in left.items() if theirs.get(k, {}).get("correct")]
     return [
         *lines,
         "",
         f"In all {data['their_s']:.0f} s against {data['our_s']:.1f} s for the {data['both']} that both find right: "
         f"**{data['times_less']:.0f} times less**; runtimes {data['runtime_apart_median']:.1%} apart (median). "
-        "Most of its time goes into drawing gigabytes on the CPU, so the gain is largest on large problems; on small "
-        "ones it is about tenfold, and next to nothing for the very first candidate, which waits for its build.",
+        f"Candidate by candidate the gain is {min(gains):.1f} to {max(gains):.0f} times: large where gigabytes are "
+        "drawn, least for the very first, which waits for its build.",
         "",
     ]
 

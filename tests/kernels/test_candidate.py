@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.kernels.candidate import Candidate, Origin, normalise, strip_comments
+from foretell.kernels.candidate import Candidate, Origin, normalise, strip_comments, stripped
 
 SOURCE = 'int a = 1; // one\n/* two\nlines */ const char* s = "// kept /* kept */"; char c = \'"\';\n'
 
@@ -56,3 +56,39 @@ def test_unclosed_comments_take_linear_time() -> None:
     """A quadratic reader would need minutes for this."""
     for piece in ("/* ", '"a', "'"):
         assert len(Candidate("softmax", "cpp", piece * 200_000).id) == 16
+
+
+CUDA = '''"""Why it is quick."""
+from foretell.cuda import compile
+
+program = compile(r"""
+// one thread per item
+extern "C" __global__ void conv_naive(float* x /* in */, int n) {
+    const char* kept = "// no comment"; x[0] = __fdividef(n, 2); /* long
+    remark */
+}
+""")
+
+
+def kernel(x):
+    """Launch it."""
+    text = "a // b"
+    program.conv_naive((1,), (32,), (x, 1))
+    return x.fast_path  # done
+'''
+
+
+def test_remarks_go_from_docstrings_and_from_cuda_text_within_python() -> None:
+    bare = strip_comments(CUDA, "cuda")
+    for gone in ("quick", "one thread", "in */", "remark", "Launch", "done"):
+        assert gone not in bare
+    assert '"// no comment"' in bare and '"a // b"' in bare
+    assert Candidate("t", "cuda", CUDA).id == Candidate("t", "cuda", CUDA.replace("one thread", "two threads")).id
+    assert Candidate("t", "cuda", CUDA).id != Candidate("t", "cuda", CUDA.replace("x[0]", "x[1]")).id
+
+
+def test_names_that_tell_are_made_plain_and_others_left() -> None:
+    shown = stripped(CUDA, "cuda")
+    assert "naive" not in shown and shown.count("conv_some") == 2
+    assert "x.fast_path" in shown and "__fdividef" in shown
+    assert stripped("int broken_sum = 0; // slow", "cpp") == "int some_sum = 0;"

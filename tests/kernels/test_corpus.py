@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 from foretell.kernels.bench.fake import FakeBench
+from foretell.kernels.candidate import TELLING_NAME, stripped
 from foretell.kernels.corpus import table
 from foretell.kernels.corpus.collect import collect
 from foretell.kernels.corpus.plan import Item, make_plan, read_plan, write_plan
@@ -172,6 +173,8 @@ def test_the_written_kernels_are_programs_for_known_tasks() -> None:
         assert path.parent.name in tasks("gpu"), path
         defined = {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
         assert "kernel" in defined, path
+        shown = stripped(path.read_text(), "cuda" if path.name.startswith("cuda") else "triton")
+        assert "/*" not in shown and not TELLING_NAME.search(shown), path
 
 
 def test_the_committed_corpus_is_what_it_says() -> None:

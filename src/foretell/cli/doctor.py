@@ -19,9 +19,10 @@ _SIGNS = {True: ("ok", "green"), None: ("note", "yellow"), False: ("bad", "red")
 def doctor(as_json: AsJson = False) -> None:
     """Say whether this machine is ready, and what its bench does and does not cover."""
     from foretell.kernels.bench.doctor import checks
+    from foretell.kernels.bench.gpu.doctor import gpu_checks
 
-    with people(as_json=True).status("looking at this machine"):
-        found = checks()
+    with people(as_json=True).status("looking at this machine (a GPU takes a minute)"):
+        found = [*checks(), *gpu_checks()]
     if as_json:
         document({"ok": _ready(found), "checks": [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in found]})
     else:

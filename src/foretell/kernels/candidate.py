@@ -21,6 +21,12 @@ _C_TOKENS = re.compile(
 )
 
 
+_WORDS = "naive|slow|fast|optimi[sz]ed|baseline|wrong|broken|buggy"
+_TELLING = re.compile(_WORDS, re.IGNORECASE)
+# A name with such a word in it. Intrinsics (`__fast...`) and library functions (`.fast_expf`) keep their names.
+TELLING_NAME = re.compile(rf"(?<!\w)(?!__)(?<!\.(?=fast_))\w*(?:{_WORDS})\w*", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Origin:
     """Who wrote the source: `reference`, `template` (with its name and knobs), `model` or `person`."""
@@ -61,10 +67,13 @@ class Candidate:
 
 
 def strip_comments(source: str, language: str) -> str:
-    """The source without comments: what a forecaster sees, so that no remark gives the answer away."""
-    if language in PYTHON_LANGUAGES:
-        return _strip_python(source)
-    return _C_TOKENS.sub(lambda match: " " if match.group().startswith("/") else match.group(), source)
+    """The source without comments and docstrings, those of CUDA text within Python included."""
+    return _strip_python(source) if language in PYTHON_LANGUAGES else _strip_c(source)
+
+
+def stripped(source: str, language: str) -> str:
+    """What a forecaster may see: no remark, and no name that tells what its writer thought of it."""
+    return TELLING_NAME.sub(lambda match: _TELLING.sub("some", match.group()), normalise(source, language))
 
 
 def normalise(source: str, language: str) -> str:
@@ -80,14 +89,43 @@ def normalise(source: str, language: str) -> str:
     return "\n".join(line for line in kept if line.strip())
 
 
+def _strip_c(source: str) -> str:
+    return _C_TOKENS.sub(lambda match: " " if match.group().startswith("/") else match.group(), source)
+
+
 def _strip_python(source: str) -> str:
     try:
-        tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type == tokenize.COMMENT]
+        tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type != tokenize.NL]
     except (tokenize.TokenError, SyntaxError):
         return source  # does not parse: it will fail in the build, and its text is its own best name
     lines = source.splitlines(keepends=True)
-    for token in tokens:
-        row, column = token.start
-        line = lines[row - 1]
-        lines[row - 1] = line[:column].rstrip() + line[column + len(token.string) :]
+    changes: list[tuple[tokenize.TokenInfo, str]] = []
+    before: tokenize.TokenInfo | None = None
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == tokenize.COMMENT:
+            changes.append((token, ""))
+            continue
+        if token.type == tokenize.STRING:
+            alone = before is None or before.type in _LINE_BREAKS
+            if alone and after is not None and after.type in (tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER):
+                changes.append((token, ""))
+            elif "__global__" in token.string:
+                changes.append((token, _strip_c_in(token.string)))
+        before = token
+    for token, text in reversed(changes):
+        (first, start), (last, end) = token.start, token.end
+        head = lines[first - 1][:start]
+        lines[first - 1 : last] = [(head if text else head.rstrip()) + text + lines[last - 1][end:]]
     return "".join(lines)
+
+
+_LINE_BREAKS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
+
+
+def _strip_c_in(literal: str) -> str:
+    """A Python string that holds C text, without the comments of that text."""
+    match = re.match(r"""(?s)([rRbBuU]*)(\"{3}|'{3}|"|')(.*)\2\Z""", literal)
+    if match is None:
+        return literal
+    prefix, quote, inner = match.groups()
+    return f"{prefix}{quote}{_strip_c(inner)}{quote}"

@@ -34,9 +34,7 @@ def checks() -> list[Check]:
     found = [_python(), *_compiler()]
     if found[-1].ok is not False:
         found += [_device(), *_confinement(), _timing()]
-    from foretell.kernels.bench.gpu.doctor import gpu_checks
-
-    return [*found, *gpu_checks(), _room()]
+    return [*found, _room()]
 
 
 def _python() -> Check:

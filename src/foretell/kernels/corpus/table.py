@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from foretell.kernels.candidate import normalise
+from foretell.kernels.candidate import stripped
 from foretell.kernels.library import get, tasks
 from foretell.kernels.measurement import Status
 from foretell.kernels.store import catalogue_key, lines
@@ -82,7 +82,7 @@ def row(record: Mapping[str, Any]) -> dict[str, Any]:
         "detail": json.dumps(candidate["origin"]["detail"], sort_keys=True),
         "parents": candidate["parents"],
         "source": candidate["source"],
-        "stripped": normalise(candidate["source"], language),
+        "stripped": stripped(candidate["source"], language),
         "device": name,
         "toolchain": toolchain,
         "status": measured["status"],

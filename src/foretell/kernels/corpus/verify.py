@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from foretell.kernels.candidate import Candidate, normalise
+from foretell.kernels.candidate import TELLING_NAME, Candidate, stripped
 from foretell.kernels.corpus.splits import alike, split_of
 from foretell.kernels.measurement import Status
 
-TELL_TALE = re.compile(r"(?i)\b\w*(naive|slow|fast|optimi[sz]ed|baseline|wrong|broken|buggy)\w*\b")
 _LOG_ROOM = 0.02  # medians of pairs, each rounded to float32, against the speedup stored beside them
 
 
@@ -30,9 +28,9 @@ def problems(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> Iterat
 def _row(r: Mapping[str, Any]) -> Iterator[str]:
     if Candidate(r["task"], r["language"], r["source"]).id != r["id"]:
         yield "its id is not that of its source"
-    if r["stripped"] != normalise(r["source"], r["language"]):
+    if r["stripped"] != stripped(r["source"], r["language"]):
         yield "its stripped source is not its source stripped"
-    if r["origin"] == "template" and (told := TELL_TALE.search(r["stripped"])):
+    if told := TELLING_NAME.search(r["stripped"]):
         yield f"its stripped source says {told.group()!r}"
     ok = r["status"] == Status.OK
     if ok != (r["speedup"] is not None):

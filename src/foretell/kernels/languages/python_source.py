@@ -58,6 +58,11 @@ def language_of(source: str) -> str:
     return "cuda" if "foretell.cuda" in source else "torch"
 
 
+def is_extension(source: str) -> bool:
+    """Does a candidate have C++ or CUDA built by torch (`load_inline`, `load`)?"""
+    return "cpp_extension" in source
+
+
 def unload(module: ModuleType) -> None:
     sys.modules.pop(module.__name__, None)
 

@@ -16,7 +16,7 @@ from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.bench.gpu.handle import fork_server, kill_session
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
-from foretell.kernels.languages.python_source import NoEntry, entry_of, load_module, unload
+from foretell.kernels.languages.python_source import NoEntry, entry_of, is_extension, load_module, unload
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.store.locations import cache_dir
@@ -174,11 +174,6 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
         return Build(Status.OK, f"not traced: {text}"[:300], {})
     features = launch_features(launches[: max(1, len(launches) // max(1, len(counts)))])
     return Build(Status.OK, "", features)
-
-
-def is_extension(source: str) -> bool:
-    """Does a candidate have C++ or CUDA built by torch (`load_inline`, `load`)?"""
-    return "cpp_extension" in source
 
 
 def _build_torch(source: str) -> Build:

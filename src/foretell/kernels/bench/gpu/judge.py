@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foretell.kernels.bench.gpu.builders import is_extension
 from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
@@ -23,6 +22,7 @@ from foretell.kernels.bench.gpu.problem import Case, Problem
 from foretell.kernels.bench.statistics import combine, surely_below, tight_enough, timing
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
+from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.task import Tolerance
