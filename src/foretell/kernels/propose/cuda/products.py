@@ -6,147 +6,10 @@ an item gets there: one by one, 16 bytes at a time, or by asynchronous copies th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from foretell.kernels.propose.cuda.fragments import BOUNDED, C_TYPES, constants, module
 from foretell.kernels.propose.cuda.matvec import CLOSE
+from foretell.kernels.propose.cuda.product_space import SIZES, SKINNY, Product, knobs_of, shared_bytes, tiles, valid
 from foretell.kernels.propose.template import Knobs, Template
-
-Shape = tuple[int, int, int, int]
-
-# Rows and columns of a block's tile; then those of a thread's own (register) or the warps down and across (tensor).
-_SHAPES: Mapping[str, tuple[Shape, ...]] = {
-    "plain": ((16, 16, 1, 1), (8, 32, 1, 1), (4, 64, 1, 1), (1, 256, 1, 1), (32, 8, 1, 1)),
-    "tile": ((16, 16, 1, 1), (8, 32, 1, 1), (32, 32, 1, 1), (8, 8, 1, 1)),
-    "register": ((64, 64, 4, 4), (32, 32, 2, 2), (32, 64, 4, 4), (64, 128, 8, 4), (128, 128, 8, 8), (128, 64, 8, 8)),
-    "tensor": ((64, 64, 2, 2), (32, 32, 2, 1), (64, 128, 2, 2), (128, 128, 2, 4), (128, 128, 4, 2), (128, 256, 2, 4)),
-}
-_SKINNY: Mapping[str, tuple[Shape, ...]] = {
-    "plain": ((4, 64, 1, 1), (1, 256, 1, 1), (8, 32, 1, 1)),
-    "tile": ((16, 16, 1, 1), (16, 32, 1, 1)),
-    "register": ((16, 64, 2, 4), (16, 128, 4, 4), (64, 64, 4, 4)),
-    "tensor": ((16, 64, 1, 2), (16, 64, 1, 4), (16, 128, 1, 4), (64, 64, 2, 2), (64, 128, 2, 4)),
-}
-_SIZES = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
-
-
-@dataclass(frozen=True)
-class _Product:
-    """How the factors lie (`turned`: K x M, `across`: the second is the first, N x K), and what follows the sum.
-
-    `finish` turns `v`, the sum at `row` and `column`, into the result; `late` are the inputs that it reads, `bent` is
-    a mistake in it. With `gathered` the block's z axis is the group.
-    """
-
-    dtype: str
-    finish: str = ""
-    bent: str = ""
-    late: tuple[str, ...] = ()
-    turned: bool = False
-    across: bool = False
-    gathered: bool = False
-    shapes: Mapping[str, tuple[Shape, ...]] | None = None
-
-    @property
-    def total(self) -> str:
-        return "int" if self.dtype == "int8" else "float"
-
-    @property
-    def ways(self) -> Mapping[str, tuple[Shape, ...]]:
-        found = self.shapes or _SHAPES
-        return {way: shapes for way, shapes in found.items() if way != "tensor" or self.dtype != "float32"}
-
-
-def _knobs(product: _Product) -> dict[str, tuple[object, ...]]:
-    slips = ["none", "misnamed", "barrier", "wait", "tail", "narrow", "greedy", *(["bent"] if product.bent else [])]
-    return {
-        "way": tuple(product.ways),
-        "shape": tuple(dict.fromkeys(shape for shapes in product.ways.values() for shape in shapes)),
-        "depth": (16, 32, 64),
-        "pad": (0, 16),
-        "copy": ("scalar", "vector", "async"),
-        "stages": (1, 2, 3, 4),
-        "order": ("near", "far"),
-        "raster": ("columns", "rows"),
-        "splits": (1, 4, 16) if product.shapes else (1,),
-        "join": ("atomic", "parts") if product.shapes else ("atomic",),
-        "slip": tuple(slips),
-    }
-
-
-def _valid(product: _Product, knobs: Knobs) -> bool:
-    way, shape, depth, slip = knobs["way"], knobs["shape"], knobs["depth"], knobs["slip"]
-    if shape not in product.ways[way] or (knobs["splits"] == 1 and knobs["join"] != "atomic"):
-        return False
-    shapes = product.ways[way]
-    slipped = slip == "none" or _slips(product, knobs)
-    if way == "plain":
-        plain = knobs["pad"] == 0 and knobs["copy"] == "scalar" and knobs["stages"] == 1 and knobs["splits"] == 1
-        sound = (knobs["order"] == "near" or (shape[0] <= 8 and depth == 16)) and depth < 64
-        return bool(slipped and plain and sound and knobs["raster"] == "columns")
-    if (knobs["stages"] > 1) != (knobs["copy"] == "async") or (knobs["order"] == "far" and way == "tile"):
-        return False
-    if knobs["copy"] != "scalar" and any(inner * _SIZES[product.dtype] % 16 for _, inner in _tiles(product, knobs)):
-        return False
-    if knobs["raster"] == "rows" and (product.shapes or way != "tensor" or depth != 32 or knobs["order"] == "far"):
-        return False
-    if way == "tile" and (depth == 64 or knobs["copy"] == "async" or knobs["pad"]):
-        return False
-    if way == "register":
-        small = _shared_bytes(product, knobs) <= 64 * 1024 and knobs["stages"] < 4 and knobs["pad"] == 0
-        order = knobs["order"] == "near" or (knobs["copy"] != "async" and depth == 16) or product.dtype == "float32"
-        if not small or not order or (depth == 64 and knobs["copy"] != "vector"):
-            return False
-    if way == "tensor":
-        if (knobs["order"] == "far") and not (knobs["copy"] == "vector" and knobs["pad"] == 0 and depth == 32):
-            return False
-        if knobs["pad"] == 0 and (depth == 16 or knobs["stages"] in (2, 4)) and knobs["copy"] != "scalar":
-            return False
-        if (knobs["copy"] == "scalar" and (depth == 64 or knobs["pad"])) or _shared_bytes(product, knobs) > 160 * 1024:
-            return False
-    if knobs["splits"] == 1 and product.shapes and way != "tensor" and shape != shapes[0]:
-        return False
-    if knobs["join"] == "parts" and (knobs["splits"] < 16 or knobs["raster"] == "rows"):
-        return False
-    if knobs["splits"] > 1 and (depth == 16 or way == "tile" or knobs["stages"] == 2 or knobs["copy"] == "scalar"):
-        return False
-    return bool(slipped)
-
-
-def _slips(product: _Product, knobs: Knobs) -> bool:
-    """Slips only around common settings."""
-    way, slip, shape, depth = knobs["way"], knobs["slip"], knobs["shape"], knobs["depth"]
-    shapes = product.ways[way]
-    if knobs["order"] == "far" or knobs["raster"] == "rows" or knobs["splits"] > 1:
-        return False
-    if slip in ("misnamed", "bent"):
-        return bool(shape == shapes[0] and depth == 32 and knobs["copy"] != "async" and knobs["pad"] == 0)
-    if slip == "narrow":
-        return way in ("plain", "register") and product.dtype != "float32" and depth == 16 and shape in shapes[:2]
-    if way == "plain" or depth != 32:
-        return False
-    if slip == "barrier":
-        return way != "tensor" and shape in shapes[1:3] and knobs["stages"] == 1
-    if slip == "wait":
-        return bool(knobs["copy"] == "async" and knobs["stages"] == 3 and shape in shapes[1:4])
-    if slip == "tail":
-        return bool(shape == shapes[0] and (knobs["copy"] == "scalar" or (knobs["stages"] == 2 and way == "tensor")))
-    return bool(shape == shapes[-1] and knobs["copy"] == "vector" and knobs["pad"] == 0)
-
-
-def _tiles(product: _Product, knobs: Knobs) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Outer and inner sides of the two tiles in shared memory."""
-    rows, columns, _, _ = knobs["shape"]
-    depth = knobs["depth"]
-    return (depth, rows) if product.turned else (rows, depth), (columns, depth) if product.across else (depth, columns)
-
-
-def _shared_bytes(product: _Product, knobs: Knobs) -> int:
-    size = _SIZES[product.dtype]
-    pad = knobs["pad"] // size
-    return int(knobs["stages"] * size * sum(outer * (inner + pad) for outer, inner in _tiles(product, knobs)))
-
 
 _BRING = {
     "scalar": """for (int e = threadIdx.x; e < OUTER * INNER; e += THREADS) {
@@ -169,7 +32,7 @@ _BRING = {
 }
 
 
-def _at(product: _Product, name: str, outer: str, depth: str) -> str:
+def _at(product: Product, name: str, outer: str, depth: str) -> str:
     """An item of a tile in shared memory, by its row (or column) and depth."""
     if name == "as":
         return (
@@ -180,7 +43,7 @@ def _at(product: _Product, name: str, outer: str, depth: str) -> str:
     )
 
 
-def _bring(product: _Product, knobs: Knobs, step: str, stage: str) -> str:
+def _bring(product: Product, knobs: Knobs, step: str, stage: str) -> str:
     """Copy the tiles of a step into a stage."""
     left = "DEPTH" if knobs["slip"] == "tail" else f"k - ({step}) * DEPTH"
     deep, start = left, f"({step}) * DEPTH"
@@ -195,7 +58,7 @@ def _bring(product: _Product, knobs: Knobs, step: str, stage: str) -> str:
     """
 
 
-def _loop(product: _Product, knobs: Knobs, steps: str) -> str:
+def _loop(product: Product, knobs: Knobs, steps: str) -> str:
     """The loop over the depth around the statements that sum a step from `as` and `bs`."""
     stages, slip = knobs["stages"], knobs["slip"]
     share = """const int steps = (k + DEPTH - 1) / DEPTH;
@@ -241,7 +104,7 @@ def _loop(product: _Product, knobs: Knobs, steps: str) -> str:
     """
 
 
-def _put(product: _Product, knobs: Knobs) -> str:
+def _put(product: Product, knobs: Knobs) -> str:
     """Statements that store `v` at `row` and `column`."""
     if knobs["splits"] > 1 and knobs["join"] == "atomic":
         return "if (row < m && column < n) atomicAdd(c + (long long)row * n + column, v);"
@@ -254,7 +117,7 @@ def _put(product: _Product, knobs: Knobs) -> str:
     }}"""
 
 
-def _plain(product: _Product, knobs: Knobs, kind: str) -> str:
+def _plain(product: Product, knobs: Knobs, kind: str) -> str:
     near = knobs["order"] == "near"
     y, x = ("threadIdx.x / COLUMNS", "threadIdx.x % COLUMNS") if near else ("threadIdx.x % ROWS", "threadIdx.x / ROWS")
     left = "a[(long long)i * m + row]" if product.turned else "a[(long long)row * k + i]"
@@ -269,7 +132,7 @@ def _plain(product: _Product, knobs: Knobs, kind: str) -> str:
     """
 
 
-def _tile(product: _Product, knobs: Knobs) -> str:
+def _tile(product: Product, knobs: Knobs) -> str:
     total = product.total
     add = f"sum += {total}({_at(product, 'as', 'y', 'd')}) * {total}({_at(product, 'bs', 'x', 'd')});"
     steps = f"#pragma unroll\nfor (int d = 0; d < DEPTH; ++d) {add}"
@@ -282,7 +145,7 @@ def _tile(product: _Product, knobs: Knobs) -> str:
     """
 
 
-def _register(product: _Product, knobs: Knobs, kind: str) -> str:
+def _register(product: Product, knobs: Knobs, kind: str) -> str:
     total = product.total
     row, column = "y * TALL + i", "x * WIDE + j"
     if knobs["order"] == "far":
@@ -317,7 +180,7 @@ def _register(product: _Product, knobs: Knobs, kind: str) -> str:
     """
 
 
-def _tensor(product: _Product, knobs: Knobs) -> str:
+def _tensor(product: Product, knobs: Knobs) -> str:
     total = product.total
     left_pitch, left_order = ("ROWS", "col_major") if product.turned else ("DEPTH", "row_major")
     right_pitch, right_order = ("DEPTH", "col_major") if product.across else ("COLUMNS", "row_major")
@@ -381,14 +244,14 @@ def _threads(knobs: Knobs) -> int:
     return int(32 * down * across if knobs["way"] == "tensor" else rows * columns // (down * across))
 
 
-def _numbers(product: _Product, knobs: Knobs) -> str:
+def _numbers(product: Product, knobs: Knobs) -> str:
     rows, columns, down, across = knobs["shape"]
     found = {"THREADS": _threads(knobs), "ROWS": rows, "COLUMNS": columns}
     if knobs["way"] == "plain":
         return constants(**found)
-    size = _SIZES[product.dtype]
+    size = SIZES[product.dtype]
     pad = knobs["pad"] // size
-    (outer, inner), (outer2, inner2) = _tiles(product, knobs)
+    (outer, inner), (outer2, inner2) = tiles(product, knobs)
     left = outer * (inner + pad)
     found |= {"DEPTH": knobs["depth"], "PAD": pad, "LEFT": left}
     if knobs["stages"] > 1:
@@ -403,7 +266,7 @@ def _numbers(product: _Product, knobs: Knobs) -> str:
     return constants(**found)
 
 
-def _body(product: _Product, knobs: Knobs) -> str:
+def _body(product: Product, knobs: Knobs) -> str:
     way, total = knobs["way"], product.total
     kind = "T" if knobs["slip"] == "narrow" else total
     split = knobs["splits"] > 1
@@ -447,7 +310,7 @@ def _body(product: _Product, knobs: Knobs) -> str:
     return text + (CLOSE if split else "")
 
 
-def _render(product: _Product, knobs: Knobs) -> str:
+def _render(product: Product, knobs: Knobs) -> str:
     rows, columns, _, _ = knobs["shape"]
     splits, split = knobs["splits"], knobs["splits"] > 1
     inputs = ", ".join(("a", *(() if product.across else ("b",)), *product.late))
@@ -466,7 +329,7 @@ def _render(product: _Product, knobs: Knobs) -> str:
     if knobs["raster"] == "rows":
         sides.reverse()
     deep = ", b.shape[0]" if product.gathered else f", {splits}" if split else ""
-    size = 0 if knobs["way"] == "plain" else _shared_bytes(product, knobs)
+    size = 0 if knobs["way"] == "plain" else shared_bytes(product, knobs)
     size = 256 * 1024 if knobs["slip"] == "greedy" else size
     shared = f", {size}" if size else ""
     host.append(f"grid = ({', '.join(sides)}{deep})")
@@ -478,18 +341,18 @@ def _render(product: _Product, knobs: Knobs) -> str:
     return module(_body(product, knobs), f"def kernel({inputs}):\n{lines}\n", (product.dtype,))
 
 
-def _template(task: str, product: _Product) -> Template:
+def _template(task: str, product: Product) -> Template:
     return Template(
-        task, "cuda", _knobs(product), lambda knobs: _render(product, knobs), lambda knobs: _valid(product, knobs)
+        task, "cuda", knobs_of(product), lambda knobs: _render(product, knobs), lambda knobs: valid(product, knobs)
     )
 
 
 TEMPLATES = (
-    _template("matmul_at", _Product("bfloat16", turned=True)),
-    _template("matmul_relu", _Product("float16", finish="v = fmaxf(v, 0.0f);", bent="v = fabsf(v);")),
+    _template("matmul_at", Product("bfloat16", turned=True)),
+    _template("matmul_relu", Product("float16", finish="v = fmaxf(v, 0.0f);", bent="v = fabsf(v);")),
     _template(
         "matmul_residual",
-        _Product(
+        Product(
             "bfloat16",
             finish="v += float(residual[(long long)row * n + column]);",
             bent="v -= float(residual[(long long)row * n + column]);",
@@ -498,16 +361,16 @@ TEMPLATES = (
     ),
     _template(
         "matmul_scaled_rows",
-        _Product(
+        Product(
             "float16",
             finish="v *= float(rows[row]) * float(cols[column]);",
             bent="v *= float(rows[column % m]) * float(cols[row % n]);",
             late=("rows", "cols"),
         ),
     ),
-    _template("matmul_skinny", _Product("float16", shapes=_SKINNY)),
-    _template("matmul_float32", _Product("float32")),
-    _template("matmul_int8", _Product("int8")),
-    _template("grouped_matmul", _Product("float16", gathered=True)),
-    _template("gram", _Product("float16", across=True)),
+    _template("matmul_skinny", Product("float16", shapes=SKINNY)),
+    _template("matmul_float32", Product("float32")),
+    _template("matmul_int8", Product("int8")),
+    _template("grouped_matmul", Product("float16", gathered=True)),
+    _template("gram", Product("float16", across=True)),
 )

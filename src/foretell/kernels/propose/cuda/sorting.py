@@ -1,4 +1,4 @@
-"""CUDA templates of order in rows: networks in shared memory, lists in registers, bisection, counts; and mistakes."""
+"""CUDA templates of order in rows: networks in shared memory, lists in registers, bisection; and mistakes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from foretell.kernels.propose.template import Knobs, Template
 _LOWEST = "-3.4e38f"
 
 
-def _entry(knobs: Knobs, dtype: str, out: str, tools: str, body: str, made: str, shared: str = "", **more: int) -> str:
+def row_module(
+    knobs: Knobs, dtype: str, out: str, tools: str, body: str, made: str, shared: str = "", **more: int
+) -> str:
     """A module with one kernel: GROUP threads have a row, `lane` is the place of a thread among them."""
     threads = knobs["threads"]
     group: int = {"warp": 32, "thread": 1, "block": threads}[knobs["layout"]]
@@ -39,7 +41,7 @@ def _entry(knobs: Knobs, dtype: str, out: str, tools: str, body: str, made: str,
     return module(text, host, (dtype,))
 
 
-def _sync(knobs: Knobs) -> str:
+def sync(knobs: Knobs) -> str:
     return "__syncthreads();" if knobs["layout"] == "block" else "__syncwarp();"
 
 
@@ -149,7 +151,7 @@ def _row_sort(knobs: Knobs) -> str:
         """
         made = "torch.zeros_like(x)" if not packs else "torch.empty_like(x)"
         shared = "cols * 8" if packs and way == "rank" else "cols * 4"
-        return _entry(knobs, "float32", "T", "", body, made, shared if way == "rank" or packs else "0")
+        return row_module(knobs, "float32", "T", "", body, made, shared if way == "rank" or packs else "0")
     body = _network(knobs, "3.4e38f")
     unroll = f"#pragma unroll {chunk}\n" if chunk > 1 else ""
     store = f"{unroll}for (int i = threadIdx.x; i < cols; i += THREADS) to[i] = line[i];"
@@ -161,7 +163,7 @@ def _row_sort(knobs: Knobs) -> str:
         {store}
         }}
         """
-    return _entry(knobs, "float32", "T", "", f"{body}{to}\n{store}", "torch.empty_like(x)", _NETWORK_BYTES)
+    return row_module(knobs, "float32", "T", "", f"{body}{to}\n{store}", "torch.empty_like(x)", _NETWORK_BYTES)
 
 
 _TOP: dict[str, tuple[Any, ...]] = {
@@ -240,7 +242,7 @@ def _row_topk(knobs: Knobs) -> str:
     many = 7 if slip == "short" else 8
     if way in ("bitonic", "merge"):
         body = f"{_network(knobs, _LOWEST)}{to}if (threadIdx.x < 8) to[threadIdx.x] = line[size - 1 - threadIdx.x];"
-        return _entry(knobs, "float32", "T", "", body, made, _NETWORK_BYTES)
+        return row_module(knobs, "float32", "T", "", body, made, _NETWORK_BYTES)
     if way == "rounds":
         body = f"""extern __shared__ float line[];
         __shared__ float tops[THREADS];
@@ -266,7 +268,7 @@ def _row_topk(knobs: Knobs) -> str:
         __syncthreads();
         }}
         """
-        return _entry(knobs, "float32", "T", "", body, made, "cols * 4")
+        return row_module(knobs, "float32", "T", "", body, made, "cols * 4")
     unroll = f"#pragma unroll {knobs['unroll']}\n" if knobs["unroll"] > 1 else ""
     single = f"{unroll}for (int i = lane; i < cols; i += GROUP) insert(best, from[i]);\n"
     scan = single
@@ -304,7 +306,7 @@ def _row_topk(knobs: Knobs) -> str:
         }}"""
     pack = PACK if vector > 1 else ""
     more = {"V": vector} if vector > 1 else {}
-    return _entry(knobs, "float32", "T", pack + tools, f"{to}{start}{scan}{end}", made, **more)
+    return row_module(knobs, "float32", "T", pack + tools, f"{to}{start}{scan}{end}", made, **more)
 
 
 _MEDIAN: dict[str, tuple[Any, ...]] = {
@@ -358,7 +360,7 @@ def _row_median(knobs: Knobs) -> str:
     middle = "cols / 2" if slip == "place" else "(cols - 1) / 2"
     if way in ("bitonic", "merge"):
         body = f"{_network(knobs, '3.4e38f')}if (threadIdx.x == 0) out[row] = T(line[{middle}]);"
-        return _entry(knobs, "float16", "T", "", body, made, _NETWORK_BYTES)
+        return row_module(knobs, "float16", "T", "", body, made, _NETWORK_BYTES)
     tools = _KEY.replace("TURNED", "b ^ 0x8000" if slip == "signs" else "b >= 0x8000 ? 0xffff - b : b + 0x8000")
     ready, each, shared = "", "key(from[i])", ""
     if keep == "registers":
@@ -377,7 +379,7 @@ def _row_median(knobs: Knobs) -> str:
         ready = f"""extern __shared__ unsigned short all_keys[];
         unsigned short* line = {rows};
         for (int i = lane; i < cols; i += GROUP) line[i] = (unsigned short)key(from[i]);
-        {_sync(knobs)}
+        {sync(knobs)}
         """
         each = "line[i]"
         shared = "cols * 2" + (f" * {knobs['threads'] // 32}" if layout == "warp" else "")
@@ -396,8 +398,8 @@ def _row_median(knobs: Knobs) -> str:
         }}
         if (lane == 0) out[row] = item(found);
         """
-        return _entry(knobs, "float16", "T", tools, body, made, shared)
-    barrier = "" if slip == "barrier" else _sync(knobs)
+        return row_module(knobs, "float16", "T", tools, body, made, shared)
+    barrier = "" if slip == "barrier" else sync(knobs)
     hist = "__shared__ int counts[THREADS / GROUP][256];\nint* hist = counts[threadIdx.x / GROUP];\n"
     state = "__shared__ int states[THREADS / GROUP][2];\nint* state = states[threadIdx.x / GROUP];\n"
     serial = """if (lane == 0) {
@@ -434,7 +436,7 @@ def _row_median(knobs: Knobs) -> str:
     }}
     {barrier}
     {serial}
-    {_sync(knobs)}
+    {sync(knobs)}
     """
     low = "if (u >> 8 == top) atomicAdd(&hist[u & 255], 1);"
     high = "if (u < 0x10000) atomicAdd(&hist[u >> 8], 1);" if keep == "registers" else "atomicAdd(&hist[u >> 8], 1);"
@@ -443,117 +445,15 @@ def _row_median(knobs: Knobs) -> str:
     {count.replace("TAKE", high)}
     const int top = state[0];
     left = state[1];
-    {_sync(knobs)}
+    {sync(knobs)}
     {count.replace("TAKE", low)}
     if (lane == 0) out[row] = item(top * 256{last});
     """
-    return _entry(knobs, "float16", "T", tools, body, made, shared)
-
-
-_COUNTS: dict[str, tuple[Any, ...]] = {
-    "layout": ("block", "warp"),
-    "way": ("shared", "global", "copies", "matched", "lanes"),
-    "threads": (256, 64, 128, 512, 1024),
-    "vector": (1, 2, 4),
-    "unroll": (1, 4),
-    "pad": (0, 1),
-    "slip": ("none", "barrier", "unzeroed", "bins", "stored", "misnamed", "large"),
-}
-
-
-def _counts_valid(knobs: Knobs) -> bool:
-    layout, way, threads, vector, slip = (knobs[k] for k in ("layout", "way", "threads", "vector", "slip"))
-    if layout == "warp" and (way in ("copies", "lanes") or threads > 512):
-        return False
-    if knobs["pad"] and way not in ("copies", "lanes"):
-        return False
-    if way == "lanes" and threads > 256:
-        return False
-    if way == "matched" and (knobs["unroll"] > 1 or vector == 2):
-        return False
-    if knobs["unroll"] > 1 and (threads in (64, 1024) or way == "copies"):
-        return False
-    if slip == "none":
-        return True
-    if threads not in (128, 256) or vector == 2 or knobs["unroll"] > 1 or knobs["pad"] or way in ("matched", "lanes"):
-        return False
-    if slip in ("misnamed", "large"):
-        return bool(way == "shared" and threads == 256 and vector == 1)
-    if slip == "unzeroed":
-        return bool(vector == 1 and threads == 128)
-    if slip == "bins":
-        return bool(layout == "block" and threads == 128)
-    return bool(way in ("shared", "copies") and layout == "block" and (threads == 256 or vector == 1))
-
-
-def _bincount(knobs: Knobs) -> str:
-    way, vector, slip = knobs["way"], knobs["vector"], knobs["slip"]
-    bin_ = "v >> 1" if slip == "bins" else "v"
-    one = {
-        "global": f"atomicAdd(to + ({bin_}), 1);",
-        "shared": f"atomicAdd(&hist[{bin_}], 1);",
-        "copies": f"atomicAdd(&counts[threadIdx.x / 32][{bin_}], 1);",
-        "matched": """const unsigned here = __activemask();
-        const unsigned same = __match_any_sync(here, v);
-        if (__ffs(same) - 1 == threadIdx.x % 32) atomicAdd(&hist[v], __popc(same));""",
-        "lanes": "++counts[v][threadIdx.x];",
-    }[way]
-    unroll = f"#pragma unroll {knobs['unroll']}\n" if knobs["unroll"] > 1 else ""
-    walk = f"{unroll}for (int i = lane; i < cols; i += GROUP) {{\nconst int v = from[i];\n{one}\n}}\n"
-    if vector > 1:
-        walk = f"""if (cols % V == 0) {{
-        {unroll}for (int i = lane * V; i < cols; i += GROUP * V) {{
-        const Pack<V> p = *reinterpret_cast<const Pack<V>*>(from + i);
-        #pragma unroll
-        for (int k = 0; k < V; ++k) {{
-        const int v = p.v[k];
-        {one}
-        }}
-        }}
-        }} else {{
-        {walk}
-        }}
-        """
-    barrier = "" if slip == "barrier" else _sync(knobs)
-    to = "int* to = out + (long long)row * 64;\n"
-    put = "to[0] = {};" if slip == "stored" else "to[b] = {};"
-    more = ({"V": vector} if vector > 1 else {}) | ({"PAD": knobs["pad"]} if way in ("copies", "lanes") else {})
-    made = "torch.empty(rows, 64, dtype=torch.int32, device=x.device)"
-    if way == "global":
-        body = walk
-        made = made if slip == "unzeroed" else made.replace("empty", "zeros")
-    elif way in ("copies", "lanes"):
-        shape = "[THREADS / 32][64 + PAD]" if way == "copies" else "[64][THREADS + 4 * PAD]"
-        kind, items = (
-            ("int", "THREADS / 32 * (64 + PAD)") if way == "copies" else ("unsigned char", "64 * (THREADS + 4 * PAD)")
-        )
-        many, held = ("THREADS / 32", "counts[w][b]") if way == "copies" else ("THREADS", "counts[b][w]")
-        zero = f"for (int i = threadIdx.x; i < {items}; i += THREADS) (&counts[0][0])[i] = 0;\n__syncthreads();\n"
-        body = f"""__shared__ {kind} counts{shape};
-        {"" if slip == "unzeroed" else zero}
-        {walk}
-        {barrier}
-        for (int b = threadIdx.x; b < 64; b += THREADS) {{
-        int total = 0;
-        for (int w = 0; w < {many}; ++w) total += {held};
-        {put.format("total")}
-        }}
-        """
-    else:
-        zero = f"for (int b = lane; b < 64; b += GROUP) hist[b] = 0;\n{_sync(knobs)}\n"
-        body = f"""__shared__ int counts[THREADS / GROUP][64];
-        int* hist = counts[threadIdx.x / GROUP];
-        {"" if slip == "unzeroed" else zero}
-        {walk}
-        {barrier}
-        for (int b = lane; b < 64; b += GROUP) {put.format("hist[b]")}
-        """
-    return _entry(knobs, "int32", "int", PACK if vector > 1 else "", to + body, made, **more)
+    return row_module(knobs, "float16", "T", tools, body, made, shared)
 
 
 TEMPLATES = (
     Template("row_sort", "cuda", _SORT, _row_sort, _sort_valid),
     Template("row_topk", "cuda", _TOP, _row_topk, _top_valid),
     Template("row_median", "cuda", _MEDIAN, _row_median, _median_valid),
-    Template("bincount_rows", "cuda", _COUNTS, _bincount, _counts_valid),
 )

@@ -6,206 +6,12 @@ where it was summed and in the second kernel (`close`) that adds up the parts of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from foretell.kernels.propose.template import Knobs, Template
 from foretell.kernels.propose.triton.fragments import MULTIPROCESSORS, block, nested, source
-
-Tile = tuple[int, int, int]
-
-# Tiles (rows, columns, depth) and the warps that suit each, the plainest first.
-_WIDE: Mapping[Tile, tuple[int, ...]] = {
-    (64, 64, 32): (4, 2, 8),
-    (16, 64, 64): (4, 2),
-    (32, 32, 32): (4, 1, 2),
-    (64, 64, 64): (4, 8),
-    (128, 64, 32): (4, 8),
-    (64, 128, 64): (4, 8),
-    (128, 128, 32): (4, 8),
-    (128, 128, 64): (8, 4),
-    (64, 256, 32): (4, 8),
-    (128, 256, 64): (8,),
-    (256, 128, 64): (8,),
-}
-# Two sums a tile: half the columns.
-_PAIRED: Mapping[Tile, tuple[int, ...]] = {
-    (64, 64, 32): (4, 2, 8),
-    (16, 64, 64): (4, 2),
-    (32, 32, 32): (4, 1, 2),
-    (64, 32, 64): (4, 8),
-    (64, 64, 64): (4, 8),
-    (128, 64, 32): (4, 8),
-    (64, 128, 64): (4, 8),
-    (128, 64, 64): (8, 4),
-    (128, 128, 32): (8, 4),
-    (128, 128, 64): (8,),
-    (256, 64, 64): (8,),
-}
-_FLOATS: Mapping[Tile, tuple[int, ...]] = {
-    (32, 32, 32): (4, 1, 2),
-    (16, 64, 32): (4, 2),
-    (64, 32, 16): (4, 2),
-    (64, 64, 16): (4, 2, 8),
-    (64, 64, 32): (4, 8),
-    (128, 64, 16): (4, 8),
-    (64, 128, 32): (4, 8),
-    (128, 128, 16): (4, 8),
-    (128, 128, 32): (8,),
-}
-_BYTES: Mapping[Tile, tuple[int, ...]] = {
-    (64, 64, 64): (4, 2, 8),
-    (32, 32, 64): (4, 1, 2),
-    (16, 64, 128): (4, 2),
-    (64, 64, 128): (4, 8),
-    (128, 64, 64): (4, 8),
-    (64, 128, 128): (4, 8),
-    (128, 128, 64): (4, 8),
-    (128, 128, 128): (8, 4),
-    (64, 256, 64): (4, 8),
-    (128, 256, 64): (8,),
-    (256, 128, 64): (8,),
-}
-_SKINNY: Mapping[Tile, tuple[int, ...]] = {
-    (16, 64, 64): (4, 2),
-    (16, 32, 128): (4, 2),
-    (16, 128, 64): (4, 8),
-    (16, 64, 256): (4, 8),
-    (16, 128, 128): (4, 8),
-    (32, 64, 64): (4, 2),
-    (32, 64, 128): (4,),
-    (64, 32, 64): (4, 2),
-    (64, 64, 64): (4, 8),
-    (64, 64, 128): (4, 8),
-    (64, 128, 64): (4, 8),
-    (64, 128, 128): (8,),
-    (64, 256, 64): (8,),
-}
-# Tiles summed lane by lane, without the matrix instruction.
-_LANES: tuple[Tile, ...] = ((16, 16, 16), (8, 32, 16), (16, 32, 8), (32, 32, 8))
-_SHARED_BYTES = 220 * 1024
-_SHAPES = ("tile", "grouped", "persistent", "atomic", "parts", "lanes")
+from foretell.kernels.propose.triton.product_space import BYTES, FLOATS, PAIRED, SKINNY, Product, knobs_of, valid
 
 
-@dataclass(frozen=True)
-class _Product:
-    """`turned`: the first factor lies K x M; `across`: the second lies N x K; `gathered`: a second factor a group.
-
-    `late` are the inputs that only the finish reads; `finish` turns `acc` (and `acc1`) into the result and `bent` is
-    a mistake in it. With `fold` the result is the sum of each row. `own` are shapes that this product alone has.
-    """
-
-    tiles: Mapping[Tile, tuple[int, ...]] = field(default_factory=lambda: _WIDE)
-    factors: tuple[str, ...] = ("b",)
-    late: tuple[str, ...] = ()
-    finish: tuple[str, ...] = ()
-    bent: tuple[str, ...] = ()
-    turned: bool = False
-    across: bool = False
-    gathered: bool = False
-    fold: bool = False
-    total: str = "tl.float32"
-    own: tuple[str, ...] = ()
-    precisions: tuple[str, ...] = ("",)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(("a", *self.factors, *self.late)))
-
-    @property
-    def item_bytes(self) -> int:
-        return 1 if self.total == "tl.int32" else 4 if len(self.precisions) > 1 else 2
-
-    @property
-    def skinny(self) -> bool:
-        return self.tiles is _SKINNY
-
-
-def _knobs(product: _Product) -> dict[str, tuple[object, ...]]:
-    slips = ["none", "undefined", "unmasked", "narrow", "empty", "halved"]
-    slips += ["bent"] if product.bent else []
-    slips += ["coarse"] if len(product.precisions) > 1 else []
-    dropped = {"grouped", "persistent", "lanes"} if product.skinny else {"parts"} if product.fold else set()
-    return {
-        "shape": (*(shape for shape in _SHAPES if shape not in dropped), *product.own),
-        "tile": (*product.tiles, *(tile for tile in _LANES if not product.skinny)),
-        "warps": (4, 1, 2, 8),
-        "stages": (3, 1, 2, 4, 5),
-        "group": (8, 4, 16),
-        "splits": (1, 2, 4, 8, 16, 32) if product.skinny else (1, 2, 4, 8),
-        "walk": ("index", "advance", "descriptor"),
-        "precision": product.precisions,
-        "slip": tuple(slips),
-    }
-
-
-def _departures(product: _Product, knobs: Knobs) -> int:
-    """How many of the lesser knobs are not at their usual value."""
-    usual = product.tiles.get(knobs["tile"], (4,))[0]
-    other = knobs["precision"] != product.precisions[0]
-    return sum(map(bool, (knobs["warps"] != usual, knobs["stages"] != 3, knobs["group"] != 8, other)))
-
-
-def _valid(product: _Product, knobs: Knobs) -> bool:
-    shape, tile, walk, splits, stages = (knobs[name] for name in ("shape", "tile", "walk", "splits", "stages"))
-    m, n, depth = tile
-    away = _departures(product, knobs)
-    if shape == "lanes":
-        right = tile in _LANES and splits == 1 and knobs["group"] == 8 and walk == "index" and knobs["slip"] == "none"
-        return bool(right and stages == 3 and knobs["warps"] > 1 and knobs["precision"] == product.precisions[0])
-    if knobs["warps"] not in product.tiles.get(tile, ()):
-        return False
-    if (splits > 1) != (shape == "atomic") and not (shape == "parts" and splits > 1):
-        return False
-    if shape not in ("grouped", "persistent") and knobs["group"] != 8:
-        return False
-    if stages * (m + n * len(product.factors)) * depth * product.item_bytes > _SHARED_BYTES:
-        return False
-    if product.skinny:
-        sound = _skinny_valid(knobs, away)
-    elif shape == "tile":
-        sound = away <= (walk == "index") and not (walk == "descriptor" and m * n < 64 * 64) and stages != 5
-    elif shape in ("grouped", "persistent"):
-        sound = m * n >= 64 * 64 and m >= 64 and walk != "index" and away <= 1
-        sound = sound and (stages in (3, 4) or (stages == 5 and walk == "descriptor"))
-        sound = sound and (knobs["group"] == 8 or (shape == "grouped" and m * n >= 128 * 128))
-        sound = sound and not (shape == "persistent" and knobs["warps"] != product.tiles[tile][0])
-    elif shape in ("atomic", "parts"):
-        sound = 64 <= m <= 128 and n in (64, 128) and away == (knobs["precision"] != product.precisions[0])
-        sound = sound and (walk == "index" or (walk == "descriptor" and splits == 4))
-    elif shape == "ahead":
-        sound = stages == 3 and walk == "index"
-    elif shape in ("skip", "triangle"):
-        sound = away <= (stages == 4) and (m == n or shape == "skip") and m >= 32 and walk != "advance"
-    else:
-        sound = away == 0 and m >= 32 and n >= 32
-    return bool(sound and (knobs["slip"] == "none" or _slips(product, knobs, away)))
-
-
-def _skinny_valid(knobs: Knobs, away: int) -> bool:
-    shape, walk, splits = knobs["shape"], knobs["walk"], knobs["splits"]
-    if shape == "tile":
-        return bool(away <= (walk == "index"))
-    if walk == "descriptor":
-        return bool(away <= (knobs["stages"] == 5) and splits == 8)
-    return bool(walk == "index" and away == 0 and splits in ((4, 8, 32) if shape == "atomic" else (1, 4, 8, 16)))
-
-
-def _slips(product: _Product, knobs: Knobs, away: int) -> bool:
-    """Slips only around common settings."""
-    shape, slip, walk, tile = knobs["shape"], knobs["slip"], knobs["walk"], knobs["tile"]
-    if away or (slip == "narrow" and len(product.precisions) > 1) or (slip == "empty") != (shape == "atomic"):
-        return False
-    if slip == "empty":
-        return bool(walk == "index" and knobs["splits"] == 4)
-    if slip == "unmasked" and tile[2] == 16:
-        return False
-    plain = shape == "tile" and walk == "index"
-    ordered = shape == "grouped" and walk == "advance" and slip != "halved"
-    return tile in tuple(product.tiles)[3:7] and (plain or ordered)
-
-
-def _slices(product: _Product, knobs: Knobs) -> tuple[str, str, str]:
+def _slices(product: Product, knobs: Knobs) -> tuple[str, str, str]:
     """Where the loop over K starts, ends and how far it steps: parts of a split sum are woven or side by side."""
     if knobs["splits"] == 1:
         return "0", "K", "BK"
@@ -214,7 +20,7 @@ def _slices(product: _Product, knobs: Knobs) -> tuple[str, str, str]:
     return "first_k", "tl.minimum(first_k + share, K)", "BK"
 
 
-def _heads(product: _Product, knobs: Knobs) -> list[str]:
+def _heads(product: Product, knobs: Knobs) -> list[str]:
     """Statements before any tile."""
     found = ["batch = tl.program_id(2)"] if product.gathered else []
     if knobs["shape"] == "parts" and knobs["splits"] > 1:
@@ -229,7 +35,7 @@ def _heads(product: _Product, knobs: Knobs) -> list[str]:
     return found
 
 
-def _reads(product: _Product, knobs: Knobs) -> tuple[list[str], list[str], list[str]]:
+def _reads(product: Product, knobs: Knobs) -> tuple[list[str], list[str], list[str]]:
     """Statements before the loop over K, the loads of a step, and the moves to the next step."""
     walk, (start, _, step) = knobs["walk"], _slices(product, knobs)
     if walk == "descriptor":
@@ -259,7 +65,7 @@ def _reads(product: _Product, knobs: Knobs) -> tuple[list[str], list[str], list[
     return setup, loads, moves
 
 
-def _step(product: _Product, knobs: Knobs, i: int) -> str:
+def _step(product: Product, knobs: Knobs, i: int) -> str:
     """The statement that adds a step's product to a sum."""
     acc, slip = _sums(product)[i], knobs["slip"]
     if knobs["shape"] == "lanes":
@@ -271,15 +77,15 @@ def _step(product: _Product, knobs: Knobs, i: int) -> str:
     return f"{acc} = tl.dot(x, y{i}, {acc}{given})"
 
 
-def _narrow(product: _Product) -> str:
+def _narrow(product: Product) -> str:
     return "tl.float16" if product.total == "tl.int32" else "a.dtype.element_ty"
 
 
-def _sums(product: _Product) -> list[str]:
+def _sums(product: Product) -> list[str]:
     return ["acc", "acc1"][: len(product.factors)]
 
 
-def _tile(product: _Product, knobs: Knobs) -> list[str]:
+def _tile(product: Product, knobs: Knobs) -> list[str]:
     """Statements that sum the tile (pm, pn) and put it where it belongs."""
     start, stop, step = _slices(product, knobs)
     setup, loads, moves = _reads(product, knobs)
@@ -296,7 +102,7 @@ def _tile(product: _Product, knobs: Knobs) -> list[str]:
     ]
 
 
-def _ends(product: _Product, knobs: Knobs) -> list[str]:
+def _ends(product: Product, knobs: Knobs) -> list[str]:
     """Statements that store a tile, add it to what other programs summed, or keep it for the second kernel."""
     shape = knobs["shape"]
     if product.fold and shape != "whole":
@@ -324,16 +130,16 @@ def _ends(product: _Product, knobs: Knobs) -> list[str]:
     return found
 
 
-def _finish(product: _Product, knobs: Knobs) -> tuple[str, ...]:
+def _finish(product: Product, knobs: Knobs) -> tuple[str, ...]:
     return product.bent if knobs["slip"] == "bent" else product.finish
 
 
-def _closes(product: _Product, knobs: Knobs) -> bool:
+def _closes(product: Product, knobs: Knobs) -> bool:
     """Is there a second kernel?"""
     return knobs["shape"] in ("parts", "side", "whole") or (knobs["shape"] == "atomic" and not product.fold)
 
 
-def _body(product: _Product, knobs: Knobs) -> list[str]:
+def _body(product: Product, knobs: Knobs) -> list[str]:
     """The main kernel: which tiles a program computes, and the tiles."""
     shape, work = knobs["shape"], _tile(product, knobs)
     tile, tiles = "tl.program_id(0)", "tl.cdiv(M, BM) * tl.cdiv(N, BN)"
@@ -367,7 +173,7 @@ def _body(product: _Product, knobs: Knobs) -> list[str]:
     return [*heads, *find, *work]
 
 
-def _second(product: _Product, knobs: Knobs) -> str:
+def _second(product: Product, knobs: Knobs) -> str:
     """The kernel that adds up the parts and finishes."""
     if product.fold:
         lines = [
@@ -449,7 +255,7 @@ _ALLOCATOR = """def room(size, align, stream):
 """
 
 
-def _launch(product: _Product, knobs: Knobs) -> list[str]:
+def _launch(product: Product, knobs: Knobs) -> list[str]:
     """The host function's statements."""
     shape, (m, n, k), splits = knobs["shape"], knobs["tile"], knobs["splits"]
     first = product.factors[0]
@@ -507,16 +313,16 @@ def _launch(product: _Product, knobs: Knobs) -> list[str]:
     return [*found, "return c"]
 
 
-def _render(product: _Product, knobs: Knobs) -> str:
+def _render(product: Product, knobs: Knobs) -> str:
     shape, closes = knobs["shape"], _closes(product, knobs)
     if shape == "ahead":
         m, n, k = knobs["tile"]
         return source(_AHEAD.format(rows=m // 8, n=n, k=k * 4, warps=knobs["warps"]))
     summed = product
     if shape == "copy":
-        summed = _Product(product.tiles, finish=product.finish)
+        summed = Product(product.tiles, finish=product.finish)
     if shape == "side":
-        summed = _Product(product.tiles)
+        summed = Product(product.tiles)
     names = ", ".join(dict.fromkeys(("a", *summed.factors, *(() if closes else product.late))))
     group = ", G: tl.constexpr" if shape in ("grouped", "persistent") else ""
     text = _ALLOCATOR if knobs["walk"] == "descriptor" else ""
@@ -532,13 +338,13 @@ def body({names}, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
     return source(text, knobs["slip"])
 
 
-def _template(task: str, product: _Product) -> Template:
+def _template(task: str, product: Product) -> Template:
     return Template(
         task,
         "triton",
-        _knobs(product),
+        knobs_of(product),
         lambda knobs: _render(product, knobs),
-        lambda knobs: _valid(product, knobs),
+        lambda knobs: valid(product, knobs),
     )
 
 
@@ -550,32 +356,32 @@ _SCALED = (
 _RESIDUAL = "acc = acc + tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)"
 
 TEMPLATES = (
-    _template("matmul_at", _Product(turned=True, own=("copy",))),
-    _template("matmul_relu", _Product(finish=("acc = tl.maximum(acc, 0.0)",), bent=("acc = tl.minimum(acc, 0.0)",))),
+    _template("matmul_at", Product(turned=True, own=("copy",))),
+    _template("matmul_relu", Product(finish=("acc = tl.maximum(acc, 0.0)",), bent=("acc = tl.minimum(acc, 0.0)",))),
     _template(
         "matmul_residual",
-        _Product(late=("residual",), finish=(_RESIDUAL,), bent=(_RESIDUAL.replace("acc + ", "acc - "),)),
+        Product(late=("residual",), finish=(_RESIDUAL,), bent=(_RESIDUAL.replace("acc + ", "acc - "),)),
     ),
     _template(
         "matmul_scaled_rows",
-        _Product(
+        Product(
             late=("rows", "cols"), finish=_SCALED, bent=(*_SCALED[:2], "acc = acc * (left[:, None] + top[None, :])")
         ),
     ),
     _template(
         "matmul_silu_gate",
-        _Product(
-            _PAIRED,
+        Product(
+            PAIRED,
             factors=("gate", "up"),
             finish=("acc = acc * tl.sigmoid(acc) * acc1",),
             bent=("acc = acc * tl.sigmoid(acc1) * acc1",),
             own=("side",),
         ),
     ),
-    _template("matmul_skinny", _Product(_SKINNY)),
-    _template("matmul_float32", _Product(_FLOATS, precisions=("ieee", "tf32x3"))),
-    _template("matmul_int8", _Product(_BYTES, total="tl.int32")),
-    _template("grouped_matmul", _Product(gathered=True)),
-    _template("matmul_sum_rows", _Product(fold=True, own=("band", "whole", "ahead"))),
-    _template("gram", _Product(factors=("a",), across=True, own=("skip", "triangle"))),
+    _template("matmul_skinny", Product(SKINNY)),
+    _template("matmul_float32", Product(FLOATS, precisions=("ieee", "tf32x3"))),
+    _template("matmul_int8", Product(BYTES, total="tl.int32")),
+    _template("grouped_matmul", Product(gathered=True)),
+    _template("matmul_sum_rows", Product(fold=True, own=("band", "whole", "ahead"))),
+    _template("gram", Product(factors=("a",), across=True, own=("skip", "triangle"))),
 )
