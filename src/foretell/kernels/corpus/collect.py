@@ -18,7 +18,7 @@ from foretell.kernels.protocols import Bench
 from foretell.kernels.store import Catalogue
 from foretell.kernels.task import Task
 
-_AHEAD = 3  # tasks whose builds may run while one is measured
+_AHEAD = 300  # candidates whose builds may wait or run while others are measured
 
 
 @runtime_checkable
@@ -60,7 +60,7 @@ def collect(
     groups = _groups(items, kind, bench, catalogue, known, written, tally)
     ahead: list[tuple[Task, list[Candidate]]] = []
     while True:
-        while len(ahead) < _AHEAD and (following := next(groups, None)) is not None:
+        while sum(len(group) for _, group in ahead) < _AHEAD and (following := next(groups, None)) is not None:
             ahead.append(following)
             if isinstance(bench, BuildsAhead):
                 bench.expect(*following)
