@@ -38,7 +38,7 @@ def test_a_plan_is_the_same_every_time_and_mixes_tasks_in_rounds(tmp_path: Path)
     assert plan == make_plan("cpu", 10, 2, seed=3, wanted=SMALL)
     assert plan != make_plan("cpu", 10, 2, seed=4, wanted=SMALL)
     runs = [name for name, _ in itertools.groupby(plan, key=lambda item: item.task)]
-    assert runs == [*SMALL, *SMALL]
+    assert sorted(runs[:3]) == sorted(SMALL) and runs[3:] == runs[:3]
     path = tmp_path / "plan.jsonl.gz"
     assert write_plan(path, plan) == 30
     assert [i.candidate().id for i in read_plan(path)] == [i.candidate().id for i in plan]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -88,6 +89,35 @@ def test_host_code_that_cannot_be_traced_is_left_to_the_worker() -> None:
     built = _build("triton", source)
     assert built.status is Status.OK
     assert built.message.startswith("not traced")
+
+
+TUNED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune([triton.Config({"B": 1024}, num_warps=4), triton.Config({"B": 2048}, num_warps=8)], key=["n"])
+@triton.jit
+def body(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+def kernel(x):
+    out = torch.empty_like(x)
+    assert torch.cuda.get_device_properties(x.device).multi_processor_count > 1
+    body[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, out, x.numel())
+    return out
+"""
+
+
+def test_every_setting_of_an_autotuned_kernel_is_compiled_and_one_is_a_launch(tmp_path: Path) -> None:
+    built = _build("triton", TUNED)
+    assert built.status is Status.OK and not built.message, built.message
+    assert built.features["launches"] == 1
+    threads = {json.loads(file.read_text())["num_warps"] for file in (tmp_path / "triton").glob("*/body.json")}
+    assert threads == {4, 8}
 
 
 def test_plain_torch_is_only_parsed() -> None:

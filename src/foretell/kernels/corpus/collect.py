@@ -18,7 +18,7 @@ from foretell.kernels.protocols import Bench
 from foretell.kernels.store import Catalogue
 from foretell.kernels.task import Task
 
-_AHEAD = 300  # candidates whose builds may wait or run while others are measured
+_AHEAD = 600  # candidates whose builds may wait or run while others are measured
 
 
 @runtime_checkable

@@ -52,9 +52,11 @@ def make_plan(
 ) -> list[Item]:
     """Up to `per_language` settings of every template, drawn at random, and every written kernel of these tasks.
 
-    The plan goes through all tasks `rounds` times, so that one cut short has seen all of them.
+    The plan goes through all tasks `rounds` times, so that one cut short has seen all of them. The tasks come in a
+    random order: those of one family take long to build, or to measure, together.
     """
     names = list(wanted) or list(tasks(kind))
+    np.random.default_rng(seed).shuffle(names)
     parts: list[list[Item]] = [[] for _ in range(rounds)]
     for name in names:
         items = _written(name, kind, written)

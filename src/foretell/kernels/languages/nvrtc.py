@@ -17,7 +17,8 @@ from typing import Any
 
 from foretell.kernels.store.locations import cache_dir
 
-_NVRTC_OPTIONS = ("--std=c++17", "-default-device")
+# nvcc finds the macro in the host's headers, which NVRTC does not read.
+_NVRTC_OPTIONS = ("--std=c++17", "-default-device", "--define-macro=INFINITY=__builtin_bit_cast(float, 0x7f800000)")
 _NVCC_OPTIONS = ("-std=c++17", "-cubin", "-O3")
 NVCC_TIMEOUT_S = 60.0
 

@@ -14,11 +14,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from foretell.kernels.languages.sass import read_cubin
 
 Shape = tuple[tuple[int, ...], str]
+
+# What host code that asks for the device is told while it is traced: an H200, for which the templates are written.
+MULTIPROCESSORS, SHARED_BYTES, REGISTERS = 132, 232448, 65536
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,10 @@ class Launched:
 class _StubDriver:
     """What Triton asks of a driver when it only compiles."""
 
-    def __init__(self, capability: int) -> None:
+    def __init__(self, capability: int, seen: list[Launched]) -> None:
         from triton.backends.compiler import GPUTarget
 
-        self._target = GPUTarget("cuda", capability, 32)
+        self._target, self._seen = GPUTarget("cuda", capability, 32), seen
         self.utils = self
 
     def get_current_target(self) -> Any:
@@ -58,14 +62,27 @@ class _StubDriver:
         return torch.device("cuda", 0)
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        return lambda *_, **__: [0.0, 0.0, 0.0]
+        """For the autotuner: every setting is compiled, the first one wins, and only that is a launch."""
+
+        def compile_it(call: Callable[[], Any], **_: Any) -> list[float]:
+            before = len(self._seen)
+            call()
+            del self._seen[before:]
+            return [0.0, 0.0, 0.0]
+
+        return compile_it
 
     def get_empty_cache_for_benchmark(self) -> None: ...
 
     def clear_cache(self, cache: object) -> None: ...
 
     def get_device_properties(self, device: int) -> dict[str, int]:
-        return {"max_shared_mem": 232448, "multiprocessor_count": 132, "max_num_regs": 65536, "warpSize": 32}
+        return {
+            "max_shared_mem": SHARED_BYTES,
+            "multiprocessor_count": MULTIPROCESSORS,
+            "max_num_regs": REGISTERS,
+            "warpSize": 32,
+        }
 
 
 class _Pointer:
@@ -88,7 +105,11 @@ def trace(run: Callable[[], Any], capability: int = 90, launcher: bool = False) 
     With `launcher` Triton's host-side launch stub is built as well, so that a worker finds that in the cache too.
     """
     seen: list[Launched] = []
-    with _triton_compiles_only(seen, capability, launcher), _cuda_records_only(seen, capability):
+    with (
+        _triton_compiles_only(seen, capability, launcher),
+        _cuda_records_only(seen, capability),
+        _torch_knows_the_device(capability),
+    ):
         run()
     return seen
 
@@ -155,13 +176,44 @@ def _triton_compiles_only(seen: list[Launched], capability: int, launcher: bool)
         return compiled
 
     active: Any = driver
-    active.set_active(_StubDriver(capability))
+    active.set_active(_StubDriver(capability, seen))
     jit.JITFunction.run = compile_instead
     try:
         yield
     finally:
         jit.JITFunction.run = original
         active._active = None  # not reset_active: that asks for a real driver at once
+
+
+@contextmanager
+def _torch_knows_the_device(capability: int) -> Iterator[None]:
+    """Answers to what host code asks before it launches, on a machine where torch finds no device."""
+    import torch
+
+    properties = SimpleNamespace(
+        name=f"sm_{capability}",
+        major=capability // 10,
+        minor=capability % 10,
+        multi_processor_count=MULTIPROCESSORS,
+        shared_memory_per_block_optin=SHARED_BYTES,
+        shared_memory_per_multiprocessor=SHARED_BYTES + 1024,
+        regs_per_multiprocessor=REGISTERS,
+        max_threads_per_multi_processor=2048,
+        warp_size=32,
+    )
+    answers: dict[str, Any] = {
+        "get_device_properties": properties,
+        "get_device_capability": (properties.major, properties.minor),
+        "current_device": 0,
+    }
+    originals = {name: getattr(torch.cuda, name) for name in answers}
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(torch.cuda, name, original)
 
 
 @contextmanager

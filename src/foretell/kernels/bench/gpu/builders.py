@@ -32,7 +32,7 @@ class BuilderPool:
     def __init__(self, capability: int, processes: int | None = None, launcher: bool = False) -> None:
         self._capability, self._launcher = capability, launcher
         self._jobs: queue.Queue[tuple[dict[str, Any], Future[Build]] | None] = queue.Queue()
-        self._count = processes or max(1, (os.cpu_count() or 2) - 2)
+        self._count = processes or os.cpu_count() or 2
         self._threads: list[threading.Thread] = []
         self._made: dict[str, Future[Build]] = {}
 
@@ -113,8 +113,9 @@ class _Builder:
 
 
 def _serve(connection: Connection, capability: int, launcher: bool, cache: str) -> None:
-    """A builder's loop: no GPU, no secrets, one job after the other."""
+    """A builder's loop: no GPU, no secrets, one job after the other, behind whatever measures."""
     os.setsid()
+    os.nice(5)
     kept = scrubbed_environment()
     os.environ.clear()
     os.environ.update(
@@ -161,13 +162,17 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
     except Exception as error:
         kind = type(error).__name__
         text = f"{kind}: {error}"[:MESSAGE_CHARACTERS]
-        if kind in (
-            "CompilationError",
-            "CompileError",
-            "PTXASError",
-            "NameError",
-            "OutOfResources",
-            "UnsupportedLanguageConstruct",
+        if (
+            kind
+            in (
+                "CompilationError",
+                "CompileError",
+                "PTXASError",
+                "NameError",
+                "OutOfResources",
+                "UnsupportedLanguageConstruct",
+            )
+            or "PassManager" in text
         ):
             return Build(Status.COMPILE_ERROR, text)
         # Host code that fake tensors cannot follow (reading values, raw pointers) is left to the worker.

@@ -12,7 +12,9 @@ from typing import Any
 
 EVENT_EXTERNAL = 1  # CU_EVENT_RECORD_EXTERNAL: an event node in a captured graph that is timed on every replay
 LIMIT_PERSISTING_L2 = 0x06
+ATTRIBUTE_STATIC_SHARED = 1
 ATTRIBUTE_MAX_DYNAMIC_SHARED = 8
+USUAL_SHARED = 48 * 1024  # more, static and dynamic together, has to be asked for
 
 
 class CudaError(RuntimeError):
@@ -94,12 +96,16 @@ class Module:
         self._handle = c_void_p()
         call("cuModuleLoadData", byref(self._handle), c_char_p(image))
         self._functions: dict[str, c_void_p] = {}
+        self._static_bytes: dict[str, int] = {}
 
     def function(self, name: str) -> c_void_p:
         if name not in self._functions:
             handle = c_void_p()
             call("cuModuleGetFunction", byref(handle), self._handle, name.encode())
             self._functions[name] = handle
+            static = c_int()
+            call("cuFuncGetAttribute", byref(static), c_int(ATTRIBUTE_STATIC_SHARED), handle)
+            self._static_bytes[name] = static.value
         return self._functions[name]
 
     def launch(
@@ -113,7 +119,7 @@ class Module:
     ) -> None:
         """Launch with `ctypes` values as arguments."""
         function = self.function(name)
-        if shared_bytes > 48 * 1024:
+        if shared_bytes + self._static_bytes[name] > USUAL_SHARED:
             call("cuFuncSetAttribute", function, c_int(ATTRIBUTE_MAX_DYNAMIC_SHARED), c_int(shared_bytes))
         pointers = (c_void_p * len(arguments))(*(ctypes.cast(byref(a), c_void_p) for a in arguments))
         call(

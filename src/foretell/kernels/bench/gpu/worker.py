@@ -46,6 +46,7 @@ def _serve(connection: Connection) -> None:
 
     from foretell.kernels.bench.gpu.platform import Cuda
     from foretell.kernels.bench.gpu.session import Session
+    from foretell.kernels.bench.gpu.tuning import hurry_autotuner
     from foretell.kernels.bench.gpu.watch import Snapshot
 
     torch.cuda.init()
@@ -53,6 +54,7 @@ def _serve(connection: Connection) -> None:
     os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders, so that extensions are found built
     torch.zeros(1, device="cuda")
     torch.set_grad_enabled(False)
+    hurry_autotuner()
     platform = Cuda()
     platform.forbid_persisting_l2()
     torch.backends.cuda.matmul.allow_tf32 = False

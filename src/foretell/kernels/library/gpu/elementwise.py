@@ -141,7 +141,9 @@ TASKS = (
         "gelu(a) * b, gelu in its form with tanh, where a and b are the left and the right half of each row",
         "float16",
         (Tensor("x", "float16", ("rows", "2 * cols")),),
-        Tolerance(3e-3, 2e-3, "float16 output, and perhaps a float16 gelu; the form with erf differs by 5e-4"),
+        Tolerance(
+            3e-3, 5e-3, "float16 output, perhaps a float16 gelu; the form with erf differs by 5e-4, times b up to 6"
+        ),
         13,
         _GEGLU,
         (Workload({"rows": 8192, "cols": 2048}), Workload({"rows": 32768, "cols": 336})),

@@ -74,6 +74,7 @@ def _step(product: Product, knobs: Knobs, i: int) -> str:
         return f"{acc} = ({acc}.to(tl.float32) + tl.dot(x, y{i}).to(tl.float32)).to({_narrow(product)})"
     precision = "tf32" if slip == "coarse" else knobs["precision"]
     given = f', input_precision="{precision}"' if precision else ""
+    given += ", out_dtype=tl.int32" if product.total == "tl.int32" else ""
     return f"{acc} = tl.dot(x, y{i}, {acc}{given})"
 
 

@@ -31,7 +31,7 @@ _OPS = (
     ScanOp("exclusive_cumsum", "a + b", "0.0", "cumsum", "tl.sum", ("minus", "shift"), "-"),
     ScanOp("reverse_cumsum", "a + b", "0.0", "cumsum", "tl.sum", ("mirror", "reverse", "rest"), "-"),
     ScanOp("row_cumprod", "a * b", "1.0", "cumprod", "product", ("plain", "logs"), "/"),
-    ScanOp("row_cummax", "tl.maximum(a, b)", '-float("inf")', "", "tl.max", ("wide", "same")),
+    ScanOp("row_cummax", "tl.maximum(a, b).to(a.dtype)", '-float("inf")', "", "tl.max", ("wide", "same")),
     ScanOp("segmented_cumsum", "", "0.0", "", "", ("pair", "product", "places"), pair=True),
 )
 _KNOBS: dict[str, tuple[Any, ...]] = {
@@ -172,9 +172,9 @@ def _work(op: ScanOp, knobs: Knobs, carried: bool) -> list[str]:
         axis = 0 if slip == "axis" else 1
         found = [f"g, s = tl.associative_scan((f, v), {axis}, merge)"]
         if joins:
-            found.append("s = s + tl.where(g > 0, 0.0, carry[:, None])")
+            found.append("s = s + tl.where(g > 0, 0.0, carry)")
         found.append(put(value))
-        keep = "carry = tl.sum(tl.where(tl.arange(0, B)[None, :] == B - 1, s, 0.0), 1)"
+        keep = "carry = tl.sum(tl.where(tl.arange(0, B)[None, :] == B - 1, s, 0.0), 1)[:, None]"
         return [*found, keep] if carried else found
     if form == "rest":
         minus = "" if slip == "same" else " + v"
@@ -190,10 +190,10 @@ def _work(op: ScanOp, knobs: Knobs, carried: bool) -> list[str]:
         return [*found, put(_result(op, knobs, "s"))]
     found = [f"s = {_scan(op, knobs, 'v', 1)}"]
     if joins:
-        found.append(f"s = {_joined(op, knobs, 'carry[:, None]', 's')}")
+        found.append(f"s = {_joined(op, knobs, 'carry', 's')}")
     found.append(put(_result(op, knobs, "s")))
     if carried:
-        found.append(f"carry = {_joined(op, knobs, 'carry', _fold(op, knobs, 'v'))}")
+        found.append(f"carry = {_joined(op, knobs, 'carry', _fold(op, knobs, 'v') + '[:, None]')}")
     return found
 
 
@@ -220,12 +220,12 @@ def _split(op: ScanOp, knobs: Knobs, names: str) -> tuple[str, list[str]]:
             f"u = tl.load(part + r * T + k, mask=(r < n_rows) & ({earlier}), other=0.0)",
             f"w = tl.load(seen + r * T + k, mask=(r < n_rows) & ({earlier}), other=0)",
             "w, u = tl.associative_scan((w, u), 1, merge)",
-            "carry = tl.sum(tl.where(k == T - 1, u, 0.0), 1)",
+            "carry = tl.sum(tl.where(k == T - 1, u, 0.0), 1)[:, None]",
         ]
     else:
         ended = [f"tl.store(part + {spot.format('b')}, {_fold(op, knobs, 'v')}[:, None], {mask})"]
         read = f"tl.load(part + r * T + k, mask=(r < n_rows) & ({earlier}), other={_neutral(op, knobs)})"
-        carry = ["k = tl.arange(0, T)[None, :]", f"carry = {_fold(op, knobs, read)}"]
+        carry = ["k = tl.arange(0, T)[None, :]", f"carry = {_fold(op, knobs, read)}[:, None]"]
     parts = "part, seen" if op.pair else "part"
     sizes = "n_rows, n_cols, T: tl.constexpr, R: tl.constexpr, B: tl.constexpr"
     work = [line for line in _work(op, knobs, carried=True) if not line.startswith("carry =")]
@@ -279,7 +279,7 @@ def _render(op: ScanOp, knobs: Knobs) -> str:
     if shape == "loop":
         first = "tl.cdiv(n_cols, B) * B - B - start" if knobs["form"] == "reverse" else "start"
         step = [f"c = {first} + tl.arange(0, B)[None, :]", *_read(op, knobs), *_work(op, knobs, carried=True)]
-        made = f"carry = tl.full((R,), {_neutral(op, knobs)}, tl.float32)"
+        made = f"carry = tl.full((R, 1), {_neutral(op, knobs)}, tl.float32)"
         work = [place, made, nested("for start in range(0, n_cols, B):", step)]
     else:
         work = [place, "c = tl.arange(0, B)[None, :]", *_read(op, knobs), *_work(op, knobs, carried=False)]
