@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from foretell.kernels.bench.gpu.builders import build_here
+from foretell.kernels.bench.gpu.builders import BuilderPool, build_here
 from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
@@ -158,3 +159,19 @@ def test_language_is_read_off_the_source() -> None:
     assert language_of("@triton.jit\ndef f(): ...") == "triton"
     assert language_of("from foretell.cuda import compile") == "cuda"
     assert language_of("import torch") == "torch"
+
+
+def test_a_pool_closes_at_once_with_builds_waiting_and_under_way(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    slow = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(30)\n\n\ndef kernel(x):\n    return x\n"
+    pool = BuilderPool(90, 1)
+    spec = TaskProblem("softmax").spec
+    futures = [pool.submit(spec, Candidate("softmax", "triton", f"{slow}{n}\n")) for n in range(3)]
+    deadline = time.monotonic() + 20
+    while not begun.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    started = time.monotonic()
+    pool.close()
+    assert time.monotonic() - started < 4
+    assert futures[0].result(timeout=1).status is Status.COMPILE_ERROR
+    assert not futures[-1].done()

@@ -30,7 +30,7 @@ class BuildsAhead(Protocol):
 
 @dataclass
 class Tally:
-    """What became of a plan so far."""
+    """What became of a plan so far; `left` may count some that are known."""
 
     measured: int = 0
     known: int = 0
@@ -57,9 +57,10 @@ def collect(
     """
     tally = Tally()
     started = clock()
-    groups = _groups(items, kind, bench, catalogue, known, written, tally)
+    rest = iter(items)
+    groups = _groups(rest, kind, bench, catalogue, known, written, tally)
     ahead: list[tuple[Task, list[Candidate]]] = []
-    while True:
+    while clock() - started <= seconds:
         while sum(len(group) for _, group in ahead) < _AHEAD and (following := next(groups, None)) is not None:
             ahead.append(following)
             if isinstance(bench, BuildsAhead):
@@ -67,9 +68,6 @@ def collect(
         if not ahead:
             break
         task, candidates = ahead.pop(0)
-        if clock() - started > seconds:
-            tally.left += len(candidates)
-            continue
         done = 0
         for candidate, outcome in bench.measure(task, candidates):
             [built] = bench.build(task, [candidate])
@@ -81,6 +79,7 @@ def collect(
         tally.left += len(candidates) - done
         tally.seconds = clock() - started
         report(task.name, tally)
+    tally.left += sum(len(candidates) for _, candidates in ahead) + sum(1 for _ in rest)
     return tally
 
 

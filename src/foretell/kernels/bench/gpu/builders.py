@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -23,6 +24,7 @@ from foretell.kernels.store.locations import cache_dir
 
 BUILD_TIMEOUT_S = 40.0
 EXTENSION_TIMEOUT_S = 240.0  # torch's headers alone take a minute
+CLOSE_TIMEOUT_S = 5.0
 MESSAGE_CHARACTERS = 2000
 
 
@@ -34,6 +36,7 @@ class BuilderPool:
         self._jobs: queue.Queue[tuple[dict[str, Any], Future[Build]] | None] = queue.Queue()
         self._count = processes or os.cpu_count() or 2
         self._threads: list[threading.Thread] = []
+        self._at_work: list[_Builder] = []
         self._made: dict[str, Future[Build]] = {}
 
     def submit(self, spec: dict[str, Any], candidate: Candidate) -> Future[Build]:
@@ -50,13 +53,21 @@ class BuilderPool:
         return self._made[candidate.id]
 
     def close(self) -> None:
+        """Stop at once: what waits is dropped, what is being built is given up."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._jobs.get_nowait()
         for _ in self._threads:
             self._jobs.put(None)
-        for thread in self._threads:
-            thread.join(timeout=5)
+        deadline = time.monotonic() + CLOSE_TIMEOUT_S
+        while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
+            for builder in self._at_work:
+                builder.interrupt()
+            time.sleep(0.05)
 
     def _keep_busy(self) -> None:
         builder = _Builder(self._capability, self._launcher)
+        self._at_work.append(builder)
         while (item := self._jobs.get()) is not None:
             job, future = item
             try:
@@ -103,6 +114,12 @@ class _Builder:
         except (ValueError, TypeError, KeyError):
             self.stop()
             return Build(Status.CHEAT, "wrote to the builder's own channel", seconds=seconds)
+
+    def interrupt(self) -> None:
+        """From another thread: the build under way ends as a crash of the compiler."""
+        process = self._process
+        if process is not None and process.pid is not None:
+            kill_session(process)
 
     def stop(self) -> None:
         if self._process is not None:
