@@ -68,8 +68,7 @@ def stats(folder: Folder = HERE, as_json: AsJson = False) -> None:
     """Say what the corpus holds."""
     from foretell.kernels.corpus.stats import summary
 
-    rows, splits = _rows(folder)
-    told = summary(rows, splits)
+    told = summary(_rows(folder))
     if as_json:
         document(told)
         return
@@ -86,8 +85,8 @@ def verify(folder: Folder = HERE) -> None:
     """Prove it: identities, no duplicates, no leaks across splits, nothing told by stripped sources."""
     from foretell.kernels.corpus.verify import problems
 
-    rows, splits = _rows(folder)
-    found = list(problems(rows, splits))
+    rows = _rows(folder)
+    found = list(problems(rows))
     for words in found[:50]:
         people().print(words, markup=False)
     if found:
@@ -100,10 +99,9 @@ def verify(folder: Folder = HERE) -> None:
 @plainly
 def split(out: Annotated[Path, typer.Option(help="JSON: row ids by split.")], folder: Folder = HERE) -> None:
     """Write which candidate is in which split."""
-    rows, splits = _rows(folder)
     named: dict[str, list[str]] = {}
-    for r, name in zip(rows, splits, strict=True):
-        named.setdefault(name, []).append(r["key"])
+    for r in _rows(folder):
+        named.setdefault(r["split"], []).append(r["key"])
     out.write_text(json.dumps(named, indent=1) + "\n")
     people().print(", ".join(f"{name} {len(keys)}" for name, keys in sorted(named.items())))
 
@@ -112,15 +110,14 @@ def split(out: Annotated[Path, typer.Option(help="JSON: row ids by split.")], fo
 @plainly
 def export(out: Annotated[Path, typer.Option(help="JSON lines to write.")], folder: Folder = HERE) -> None:
     """Write the corpus as JSON lines, each row with its split."""
-    rows, splits = _rows(folder)
+    rows = _rows(folder)
     with out.open("w", encoding="utf-8") as file:
-        for r, name in zip(rows, splits, strict=True):
-            file.write(json.dumps({**r, "features": dict(r["features"]), "split": name}) + "\n")
+        for r in rows:
+            file.write(json.dumps({**r, "features": dict(r["features"])}) + "\n")
     people().print(f"{len(rows)} rows in {out}")
 
 
-def _rows(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    from foretell.kernels.corpus.splits import assign
+def _rows(folder: Path) -> list[dict[str, Any]]:
     from foretell.kernels.corpus.table import NoArrow, files, read
 
     try:
@@ -129,4 +126,4 @@ def _rows(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         raise BadInput(str(error), "pyarrow") from error
     if not rows:
         raise BadInput(f"there is no corpus in {folder}", "corpus_*.parquet", "foretell data import FILE")
-    return rows, assign(rows)
+    return rows

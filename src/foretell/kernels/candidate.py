@@ -8,7 +8,7 @@ import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
@@ -76,6 +76,7 @@ def stripped(source: str, language: str) -> str:
     return TELLING_NAME.sub(lambda match: _TELLING.sub("some", match.group()), normalise(source, language))
 
 
+@lru_cache(maxsize=16)
 def normalise(source: str, language: str) -> str:
     """Comment-free text with runs of blanks folded and empty lines removed.
 
@@ -94,6 +95,8 @@ def _strip_c(source: str) -> str:
 
 
 def _strip_python(source: str) -> str:
+    if not any(mark in source for mark in "#'\""):
+        return source  # neither comment nor string: nothing to take out
     try:
         tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type != tokenize.NL]
     except (tokenize.TokenError, SyntaxError):

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ HELD_OPERATIONS = frozenset(
 ALIKE = 0.85  # Jaccard similarity of token shingles from which two sources count as the same program in other clothes
 _SHINGLE, _HASHES, _BAND = 6, 48, 4
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+_NUMBER = re.compile(r"\b\d\w*")
 _PRIME = (1 << 31) - 1
 
 
@@ -52,36 +54,44 @@ def assign(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def alike(rows: Sequence[Mapping[str, Any]], ours: Sequence[int], theirs: Sequence[int]) -> set[int]:
-    """Those of `ours` that are near-duplicates of any of `theirs`."""
-    sets = {i: shingles(rows[i]["stripped"]) for i in (*ours, *theirs)}
-    buckets: dict[tuple[int, bytes], list[int]] = defaultdict(list)
-    for i in theirs:
-        for place in _bands(sets[i]):
-            buckets[place].append(i)
-    found = set()
-    for i in ours:
-        seen: set[int] = set()
-        for place in _bands(sets[i]):
-            for j in buckets.get(place, ()):
-                if j not in seen and similarity(sets[i], sets[j]) >= ALIKE:
-                    found.add(i)
-                    break
-                seen.add(j)
-            if i in found:
-                break
+    """Those of `ours` that are near-duplicates of any of `theirs`. Texts that differ in numbers are compared once."""
+    mine, others = _by_tokens(rows, ours), _by_tokens(rows, theirs)
+    sets = {text: shingles(text) for text in {*mine, *others}}
+    buckets: dict[tuple[int, bytes], list[str]] = defaultdict(list)
+    for text in others:
+        for place in _bands(sets[text]):
+            buckets[place].append(text)
+    found: set[int] = set()
+    for text, members in mine.items():
+        near = {other for place in _bands(sets[text]) for other in buckets.get(place, ())}
+        if any(similarity(sets[text], sets[other]) >= ALIKE for other in near):
+            found.update(members)
     return found
 
 
+def _by_tokens(rows: Sequence[Mapping[str, Any]], chosen: Sequence[int]) -> dict[str, list[int]]:
+    """Rows by their text in tokens. All numbers are one token: knobs are no difference."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for i in chosen:
+        groups[_NUMBER.sub("0", rows[i]["stripped"])].append(i)
+    return groups
+
+
 def shingles(text: str) -> NDArray[np.int64]:
-    """Hashes of all runs of six tokens, sorted and distinct. All numbers are one token: knobs are no difference."""
+    """Hashes of all runs of six tokens, sorted and distinct; numbers are one token here too."""
     tokens = ["0" if token[0].isdigit() else token for token in _TOKEN.findall(text)]
-    codes = np.array([zlib.crc32(token.encode()) % _PRIME for token in tokens], dtype=np.int64)
+    codes = np.array([_code(token) for token in tokens], dtype=np.int64)
     if len(codes) < _SHINGLE:
         codes = np.pad(codes, (0, _SHINGLE - len(codes)))
     mixed = np.zeros(len(codes) - _SHINGLE + 1, dtype=np.int64)
     for k in range(_SHINGLE):
         mixed = (mixed * 1_000_003 + codes[k : k + len(mixed)]) % _PRIME
     return np.unique(mixed)
+
+
+@cache
+def _code(token: str) -> int:
+    return zlib.crc32(token.encode()) % _PRIME
 
 
 def similarity(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:

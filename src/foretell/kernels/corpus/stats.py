@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-def summary(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> dict[str, Any]:
+def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Counts by device, language, origin, status and split; each operation's size, best speedup and spread."""
     by_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for r in rows:
@@ -22,7 +22,7 @@ def summary(rows: Sequence[Mapping[str, Any]], splits: Sequence[str]) -> dict[st
         "languages": dict(Counter(r["language"] for r in rows)),
         "origins": dict(Counter(r["origin"] for r in rows)),
         "statuses": dict(Counter(r["status"] for r in rows)),
-        "splits": dict(Counter(splits)),
+        "splits": dict(Counter(r["split"] for r in rows)),
         "device_s": float(sum(r["device_s"] for r in rows)),
         "build_s": float(sum(r["build_s"] for r in rows)),
         "by_operation": {name: operation(group) for name, group in sorted(by_task.items())},

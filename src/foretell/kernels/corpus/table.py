@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from foretell.kernels.candidate import stripped
+from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get, tasks
 from foretell.kernels.measurement import Status
 from foretell.kernels.store import catalogue_key, lines
@@ -51,7 +52,7 @@ def schema() -> Any:
         ("speedup", real), ("low", real), ("high", real), ("stopped_early", pa.bool_()),
         ("workloads", pa.list_(workload)), ("features", pa.map_(text, real)),
         ("build_s", real), ("device_s", real), ("wall_s", real), ("method", text), ("conditions", text),
-        ("measured_at", pa.float64()), ("licence", text),
+        ("measured_at", pa.float64()), ("licence", text), ("split", text),
     ])  # fmt: skip
 
 
@@ -118,10 +119,11 @@ def _workload(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write a table, all or nothing, sorted by task and id; how many rows it has."""
+    """Write a table, all or nothing, sorted by task and id, every row with its split; how many rows it has."""
     pa = arrow()
     ordered = sorted(rows, key=lambda r: (r["kind"], r["task"], r["language"], r["id"], r["device"]))
-    table = pa.Table.from_pylist(ordered, schema=schema())
+    placed = [{**r, "split": split} for r, split in zip(ordered, assign(ordered), strict=True)]
+    table = pa.Table.from_pylist(placed, schema=schema())
     partial = path.with_suffix(".partial")
     pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
     partial.replace(path)
