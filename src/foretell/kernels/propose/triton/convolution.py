@@ -89,12 +89,14 @@ def _valid(knobs: Knobs) -> bool:
         and (m, n, k) in ((64, 64, 32), (64, 128, 64), (128, 128, 64))
         and warps == 4
     )
-    return bool(usual and plain and form in ("joined", "packed", "taps"))
+    return bool(usual and plain and form in ("joined", "packed", "taps", "image"))
 
 
 def _single_valid(knobs: Knobs) -> bool:
-    """With one tap there are no columns to build."""
-    return knobs["form"] in ("taps", "packed", "direct") and _valid(knobs)
+    """With one tap there are no columns to build, and an image's places may be taken in a row."""
+    if knobs["form"] == "image" and knobs["order"] == "persistent":
+        return False
+    return knobs["form"] in ("taps", "packed", "direct", "image") and _valid(knobs)
 
 
 def _several_valid(knobs: Knobs) -> bool:
@@ -175,6 +177,8 @@ def _step(conv: _Conv, knobs: Knobs, tap: str, position: list[str]) -> list[str]
         if slip == "crossed":
             left = f"weights + ({tap_base}c[None, :] % M) * C + rm[:, None] % C"
         place = "x + spot[None, :] * C + c[:, None]"
+    if form == "image":
+        place = "x + (b * C + c[:, None]) * N + rn[None, :]"
     inner = "" if slip == "unmasked" else " & (c < C)[None, :]"
     lower = "" if slip == "unmasked" else " & (c < C)[:, None]"
     return [
@@ -193,6 +197,8 @@ def _product(knobs: Knobs) -> list[str]:
 
 def _position(conv: _Conv, knobs: Knobs, tap: str) -> list[str]:
     lines, there = _input(conv, knobs, tap)
+    if knobs["form"] == "image":
+        lines = []
     if knobs["form"] == "packed":
         even = conv.turned and knobs["phase"] == "all"
         first = [lines[0]] if even else []
@@ -206,7 +212,7 @@ def _sum(conv: _Conv, knobs: Knobs) -> list[str]:
     form = knobs["form"]
     count = 2 if knobs["phase"] == "each" else conv.count
     dtype = "x.dtype.element_ty" if knobs["slip"] == "narrow" else "tl.float32"
-    found = [f"acc = tl.zeros((BM, BN), {dtype})", *_pixels(conv)]
+    found = [f"acc = tl.zeros((BM, BN), {dtype})", *([] if form == "image" else _pixels(conv))]
     if form == "direct":
         lines, there = _input(conv, knobs, "t")
         body = [
@@ -257,6 +263,11 @@ def _finish(conv: _Conv, knobs: Knobs) -> list[str]:
     place, width = f"(rn % ({area}))", f"({area})"
     if knobs["phase"] == "each":
         place, width = "(2 * ox + phase)", "(2 * across)"
+    if knobs["form"] == "image":
+        return [
+            *found,
+            "tl.store(out + (b * M + rm[:, None]) * N + rn[None, :], acc, mask=(rm < M)[:, None] & ok[None, :])",
+        ]
     spot = f"out + ((rn // ({area}))[None, :] * M + rm[:, None]) * {width} + {place}[None, :]"
     return [*found, f"tl.store({spot}, acc, mask=(rm < M)[:, None] & (rn < N)[None, :])"]
 
@@ -270,6 +281,8 @@ def _body(conv: _Conv, knobs: Knobs) -> list[str]:
     work += [*_sum(conv, knobs), *_finish(conv, knobs)]
     if knobs["phase"] == "each":
         work = ["phase = tl.program_id(1)", *work]
+    if knobs["form"] == "image":
+        work = ["b = tl.program_id(1)", *work]
     if knobs["order"] == "persistent":
         head = "for tile in range(tl.program_id(0), tl.cdiv(M, BM) * tl.cdiv(N, BN), tl.num_programs(0)):"
         return [nested(head, work)]
@@ -352,7 +365,7 @@ def _launch(conv: _Conv, knobs: Knobs) -> list[str]:
     found.append(f"out = torch.empty({shape}, dtype=x.dtype, device=x.device)")
     if each:
         found.append("across = wide")
-    found.append("N = batch * tall * across")
+    found.append("N = tall * across" if form == "image" else "N = batch * tall * across")
     given = "x, weights"
     if form == "packed":
         pad = conv.pad
@@ -382,7 +395,7 @@ def _launch(conv: _Conv, knobs: Knobs) -> list[str]:
         tiles = f"min({MULTIPROCESSORS}, {tiles})"
     bias = ", bias" if conv.relu and not apart else ""
     found += [
-        f"body[({tiles}, 2)](" if each else f"body[({tiles},)](",
+        f"body[({tiles},{' 2' if each else ' batch' if form == 'image' else ''})](",
         f"    {given}{bias}, {'mid' if apart else 'out'}, N, M, C, high, wide, tall, across,",
         f"    BM={m}, BN={n},{'' if form == 'direct' else f' BK={k},'}",
         f"    num_warps={knobs['warps']}, num_stages={knobs['stages']},",
@@ -418,6 +431,7 @@ def _template(conv: _Conv) -> Template:
     slips = _KNOBS["slip"] if conv.count > 1 else tuple(s for s in _KNOBS["slip"] if s not in ("mirrored", "padding"))
     knobs = {
         **_KNOBS,
+        "form": (*_KNOBS["form"], *(("image",) if conv.count == 1 else ())),
         "finish": _KNOBS["finish"] if conv.relu else ("together",),
         "phase": _KNOBS["phase"] if conv.turned else ("all",),
         "slip": slips,
