@@ -1,0 +1,89 @@
+"""Descriptions of common GPUs, for forecasts on machines that have none of them.
+
+Vendors' figures: dense rates without sparsity, boost clock, last-level cache. `float32` is the rate of the plain units,
+since a reference that says float32 means it; the narrower types are the tensor cores' where there are any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foretell.kernels.device import Device
+
+
+@dataclass(frozen=True)
+class _Gpu:
+    """One line of a data sheet."""
+
+    name: str
+    arch: str
+    cores: int
+    clock_mhz: int
+    bandwidth_gb_s: int
+    memory_gb: int
+    cache_mb: float
+    float32_tflops: float
+    float16_tflops: float
+    int8_tops: float
+
+    def device(self) -> Device:
+        wide = self.float16_tflops * 1e12
+        narrow = self.int8_tops * 1e12
+        float8 = {"float8_e4m3fn": narrow} if self.arch in ("sm_89", "sm_90", "sm_100", "sm_120") else {}
+        bfloat16 = {"bfloat16": wide} if self.arch not in ("sm_70", "sm_75") else {}
+        return Device(
+            name=self.name,
+            kind="gpu",
+            cores=self.cores,
+            clock_hz=self.clock_mhz * 1e6,
+            bandwidth_bytes_per_s=self.bandwidth_gb_s * 1e9,
+            peak_flops={"float32": self.float32_tflops * 1e12, "float16": wide, "int8": narrow, **bfloat16, **float8},
+            memory_bytes=self.memory_gb * 10**9,
+            cache_bytes=int(self.cache_mb * 2**20),
+            vector_bytes=16,
+            languages=("triton", "cuda", "torch"),
+            toolchain=f"{self.arch}, described",
+        )
+
+
+_GPUS = {
+    "b200": _Gpu("NVIDIA B200", "sm_100", 148, 1965, 8000, 180, 126, 75, 2250, 4500),
+    "h200": _Gpu("NVIDIA H200", "sm_90", 132, 1980, 4800, 141, 50, 67, 989, 1979),
+    "h100": _Gpu("NVIDIA H100 80GB HBM3", "sm_90", 132, 1980, 3350, 80, 50, 67, 989, 1979),
+    "h100-pcie": _Gpu("NVIDIA H100 PCIe", "sm_90", 114, 1755, 2000, 80, 50, 51, 756, 1513),
+    "h20": _Gpu("NVIDIA H20", "sm_90", 78, 1980, 4000, 96, 60, 44, 148, 296),
+    "a100": _Gpu("NVIDIA A100-SXM4-80GB", "sm_80", 108, 1410, 2039, 80, 40, 19.5, 312, 624),
+    "a100-40gb": _Gpu("NVIDIA A100-SXM4-40GB", "sm_80", 108, 1410, 1555, 40, 40, 19.5, 312, 624),
+    "a800": _Gpu("NVIDIA A800-SXM4-80GB", "sm_80", 108, 1410, 2039, 80, 40, 19.5, 312, 624),
+    "a6000": _Gpu("NVIDIA RTX A6000", "sm_86", 84, 1800, 768, 48, 6, 38.7, 155, 310),
+    "a40": _Gpu("NVIDIA A40", "sm_86", 84, 1740, 696, 48, 6, 37.4, 150, 299),
+    "a10": _Gpu("NVIDIA A10", "sm_86", 72, 1695, 600, 24, 6, 31.2, 125, 250),
+    "l40s": _Gpu("NVIDIA L40S", "sm_89", 142, 2520, 864, 48, 96, 91.6, 362, 733),
+    "l40": _Gpu("NVIDIA L40", "sm_89", 142, 2490, 864, 48, 96, 90.5, 181, 362),
+    "l4": _Gpu("NVIDIA L4", "sm_89", 58, 2040, 300, 24, 48, 30.3, 121, 242),
+    "rtx5090": _Gpu("NVIDIA GeForce RTX 5090", "sm_120", 170, 2407, 1792, 32, 96, 104.8, 210, 838),
+    "rtx4090": _Gpu("NVIDIA GeForce RTX 4090", "sm_89", 128, 2520, 1008, 24, 72, 82.6, 165, 661),
+    "rtx3090": _Gpu("NVIDIA GeForce RTX 3090", "sm_86", 82, 1695, 936, 24, 6, 35.6, 71, 284),
+    "v100": _Gpu("Tesla V100-SXM2-32GB", "sm_70", 80, 1530, 900, 32, 6, 15.7, 125, 62),
+    "t4": _Gpu("Tesla T4", "sm_75", 40, 1590, 320, 16, 4, 8.1, 65, 130),
+}
+
+
+class UnknownDevice(KeyError):
+    """No description goes by that name."""
+
+    def __str__(self) -> str:
+        return f"there is no description of a device {self.args[0]!r}"
+
+
+def names() -> tuple[str, ...]:
+    return tuple(_GPUS)
+
+
+def described(name: str) -> Device:
+    """The device of that short or full name, however it is capitalised; UnknownDevice where none goes by it."""
+    wanted = name.lower().replace("_", "-").replace(" ", "-")
+    for short, gpu in _GPUS.items():
+        if wanted in (short, gpu.name.lower().replace(" ", "-")):
+            return gpu.device()
+    raise UnknownDevice(name)
