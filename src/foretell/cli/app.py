@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from foretell.cli import collect, doctor, forecast, measure, report, search, tasks
+from foretell.cli import collect, doctor, evaluate, forecast, measure, report, search, tasks
 from foretell.cli.data import data
+from foretell.cli.train import train
 
 _EPILOG = "Start with: foretell doctor, then foretell search softmax --profile quick"
 
@@ -44,4 +45,6 @@ for _verb in (search, measure, forecast, tasks, report, collect, doctor):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name)(getattr(_verb, _name))
 
+app.command("eval")(evaluate.evaluate)
 app.add_typer(data, name="data")
+app.add_typer(train, name="train")

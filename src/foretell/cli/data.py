@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foretell.cli.errors import FAILED, BadInput, plainly
-from foretell.cli.output import AsJson, document, people
+from foretell.cli.output import AsJson, document, people, progress_console
 
 data = typer.Typer(help="Plan, import, describe, verify, split and export the corpus of measured kernels.")
 Folder = Annotated[Path, typer.Option("--data", help="The folder of the corpus.")]
@@ -115,6 +115,36 @@ def export(out: Annotated[Path, typer.Option(help="JSON lines to write.")], fold
         for r in rows:
             file.write(json.dumps({**r, "features": dict(r["features"])}) + "\n")
     people().print(f"{len(rows)} rows in {out}")
+
+
+@data.command()
+@plainly
+def rebuild(
+    features: Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines of features, made if absent.")],
+    seconds: Annotated[float, typer.Option(help="Build no longer than this.")] = float("inf"),
+    apply: Annotated[bool, typer.Option(help="Put what the file says into the corpus; build nothing.")] = False,
+    folder: Folder = HERE,
+) -> None:
+    """Build the GPU candidates again for features that a newer reader sees; nothing is measured, no GPU is needed."""
+    from foretell.kernels.corpus import rebuild as again
+    from foretell.kernels.corpus.table import arrow, write
+
+    known = dict(again.told(features))
+    path = folder / "corpus_gpu.parquet"
+    if not path.exists():
+        raise BadInput(f"there is no {path}", "a corpus of GPU candidates", "foretell data import FILE")
+    rows = arrow().parquet.read_table(path).to_pylist()
+    if apply:
+        write(path, again.applied(rows, known))
+        people().print(f"{len(known)} candidates' features in {path}")
+        return
+    try:
+        left = again.wanting(rows, set(known))
+    except again.OtherToolchain as error:
+        raise BadInput(str(error), "the toolchain of the rows", "install those versions") from error
+    with progress_console().status("building") as status:
+        count = again.rebuild(left, features, seconds, lambda n: status.update(f"{n} of {len(left)} built"))
+    people().print(f"{count} built, {len(left) - count} left; next: foretell data rebuild {features} --apply")
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

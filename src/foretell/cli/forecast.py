@@ -15,24 +15,35 @@ if TYPE_CHECKING:
     from foretell.belief import Forecast
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
-    from foretell.kernels.protocols import Build
+    from foretell.kernels.protocols import Build, Forecaster, Subject
     from foretell.kernels.task import Task
 
 INTERVAL = 0.8
 BAR_WIDTH = 32
 MESSAGE_LINES = 8
 
-Found = list[tuple[Path, "Candidate", "Build", "Forecast"]]
+Found = list[tuple[Path, "Candidate", "Build | None", "Forecast"]]
 
 
 @plainly
 def forecast(
     task: TaskName,
     files: Files,
-    forecaster: Annotated[str, typer.Option(help="Who forecasts: features or roofline.")] = "features",
+    forecaster: Annotated[
+        str | None, typer.Option(help="Who forecasts: features, trained, roofline or a language model's name.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="A GPU, there or not: h200, h100, a100, rtx4090, ...")] = None,
+    source_only: Annotated[bool, typer.Option(help="Do not build: say what the source alone tells.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how your kernels would do, without running them."""
+    """Say how your kernels would do, without running them.
+
+    For this machine's CPU `features` learns from what was measured here; for a GPU `trained` speaks, a model of
+    thousands of measured kernels.
+    """
+    if device is not None:
+        _for_gpu(task, files, forecaster or "trained", device, source_only, as_json)
+        return
     from foretell.cli.inputs import read_candidates
     from foretell.cli.parts import catalogue, forecaster_named
     from foretell.kernels import library
@@ -40,12 +51,14 @@ def forecast(
     from foretell.kernels.protocols import Subject
 
     wanted = library.get(task)
-    teller = forecaster_named(forecaster)
+    teller = forecaster_named(forecaster or "features")
     bench = CpuBench()
+    builds: list[Build | None] = [None] * len(files)
     try:
         candidates = read_candidates(wanted, bench.device, files)
-        with progress_console().status("building"):
-            builds = bench.build(wanted, candidates)
+        if not source_only:
+            with progress_console().status("building"):
+                builds = list(bench.build(wanted, candidates))
     finally:
         bench.close()
     with progress_console().status("learning from what was measured here before"):
@@ -58,17 +71,59 @@ def forecast(
         document(_document(wanted, bench.device, teller.name, len(known), found))
     else:
         _show(wanted, bench.device, teller.name, len(known), found)
-    if not all(build.ok for build in builds):
+    if not all(build is None or build.ok for build in builds):
         raise typer.Exit(FAILED)
+
+
+def _for_gpu(task: str, files: list[Path], teller: str, device: str, source_only: bool, as_json: bool) -> None:
+    from foretell.cli.forecast_gpu import build_for, device_named, read_gpu_candidates
+    from foretell.cli.parts import forecaster_named
+    from foretell.kernels import library
+    from foretell.kernels.protocols import Subject
+
+    on, wanted = device_named(device), library.get(task, "gpu")
+    speaker = forecaster_named(teller)
+    candidates = read_gpu_candidates(task, files)
+    builds = [None] * len(files) if source_only else build_for(on, task, candidates)
+    subjects = [Subject(c, b) for c, b in zip(candidates, builds, strict=True)]
+    found = list(zip(files, candidates, builds, speaker.forecast(wanted, on, subjects), strict=True))
+    if as_json:
+        document(_document(wanted, on, speaker.name, 0, found) | {"why": _reasons(speaker, wanted, on, subjects)})
+    else:
+        _show(wanted, on, speaker.name, 0, found, _reasons(speaker, wanted, on, subjects), _basis(speaker))
+    if not all(build is None or build.ok for build in builds):
+        raise typer.Exit(FAILED)
+
+
+def _basis(speaker: Forecaster) -> str:
+    from foretell.kernels.forecast import TrainedForecaster
+
+    if isinstance(speaker, TrainedForecaster):
+        return f"learnt from {speaker.learnt_rows:,} kernels measured elsewhere"
+    return "nothing was measured here yet"
+
+
+def _reasons(speaker: Forecaster, task: Task, device: Device, subjects: list[Subject]) -> list[dict[str, Any] | None]:
+    """Why each forecast is as it is, where the forecaster can tell."""
+    from dataclasses import asdict
+
+    from foretell.kernels.forecast import TrainedForecaster
+    from foretell.kernels.forecast.explain import explain
+    from foretell.kernels.forecast.roofline import build_failed
+
+    if not isinstance(speaker, TrainedForecaster):
+        return [None] * len(subjects)
+    return [None if build_failed(s) else asdict(explain(speaker, task, device, s)) for s in subjects]
 
 
 def _document(task: Task, device: Device, teller: str, learnt: int, found: Found) -> dict[str, Any]:
     from foretell.belief import N_BINS, label
 
-    def one(path: Path, candidate: Candidate, build: Build, told: Forecast) -> dict[str, Any]:
+    def one(path: Path, candidate: Candidate, build: Build | None, told: Forecast) -> dict[str, Any]:
         low, high = told.interval(INTERVAL)
-        head = {"file": str(path), "id": candidate.id, "builds": build.ok, "message": build.message}
-        if not build.ok:
+        builds = None if build is None else build.ok
+        head = {"file": str(path), "id": candidate.id, "builds": builds, "message": build.message if build else ""}
+        if build is not None and not build.ok:
             return head | {"p_fail": 1.0, "speedup": None, "low": None, "high": None, "bins": None}
         bins = [{"speedup": label(i), "probability": p} for i, p in zip(range(N_BINS), told.bins(), strict=True)]
         middle = {"p_fail": told.p_fail, "speedup": 2.0**told.median, "low": 2.0**low, "high": 2.0**high}
@@ -83,19 +138,34 @@ def _document(task: Task, device: Device, teller: str, learnt: int, found: Found
     }
 
 
-def _show(task: Task, device: Device, teller: str, learnt: int, found: Found) -> None:
+def _show(
+    task: Task,
+    device: Device,
+    teller: str,
+    learnt: int,
+    found: Found,
+    reasons: list[dict[str, Any] | None] | None = None,
+    basis: str = "nothing was measured here yet",
+) -> None:
     from foretell.report.numbers import count
 
     console = people()
     console.print(f"[bold]{task.name}[/] on {device.name}, not run")
-    basis = f"learnt from {count(learnt, 'measurement')} made here" if learnt else "nothing was measured here yet"
+    if learnt:
+        basis = f"learnt from {count(learnt, 'measurement')} made here"
+    if all(build is None for _, _, build, _ in found):
+        basis += ", from the source alone"
     console.print(f"[dim]forecaster {teller}, {basis}[/]\n")
-    for path, _, build, told in found:
-        if build.ok:
+    for (path, _, build, told), why in zip(found, reasons or [None] * len(found), strict=True):
+        if build is None or build.ok:
             _show_one(path, told)
+            if why is not None:
+                _show_why(why)
         else:
             _show_unbuilt(path, build)
-    names = " ".join(str(path) for path, _, build, _ in found if build.ok)
+    if device.kind == "gpu":
+        return
+    names = " ".join(str(path) for path, _, build, _ in found if build is None or build.ok)
     if names:
         console.print("To find out:", f"[bold]foretell measure {task.name} {names}[/]", soft_wrap=True)
         if not learnt:
@@ -118,6 +188,16 @@ def _show_one(path: Path, told: Forecast) -> None:
     for i, probability in enumerate(probabilities):
         bar = "█" * round(BAR_WIDTH * probability / widest) if probability >= 0.005 else ""
         console.print(f"  {label(i):>16}  [green]{bar:<{BAR_WIDTH}}[/] [dim]{percent(probability):>5}[/]")
+    console.print()
+
+
+def _show_why(why: dict[str, Any]) -> None:
+    console = people()
+    outside = f"; {why['outside']:.0%} of its numbers lie outside what the model has seen" if why["outside"] else ""
+    console.print(f"  [dim]{why['regime']}{outside}; moved most by[/]")
+    for each in why["moved"]:
+        told = f"{each['name']} {each['value']:.3g} (typical {each['typical']:.3g})"
+        console.print(f"  [dim]{told:<58} x{each['factor']:.2f}[/]", highlight=False)
     console.print()
 
 

@@ -1,7 +1,7 @@
-"""Descriptions of common GPUs, for forecasts on machines that have none of them.
+"""Descriptions of common GPUs, for forecasts on machines that have none of them, and of the corpus's CPU.
 
-Vendors' figures: dense rates without sparsity, boost clock, last-level cache. `float32` is the rate of the plain units,
-since a reference that says float32 means it; the narrower types are the tensor cores' where there are any.
+Vendors' figures for GPUs: dense rates without sparsity, boost clock, last-level cache. `float32` is the rate of the
+plain units, since a reference that says float32 means it; the narrower types are the tensor cores' where there are any.
 """
 
 from __future__ import annotations
@@ -69,6 +69,22 @@ _GPUS = {
 }
 
 
+# The two cores of a shared machine on which the CPU rows of the corpus were measured, as the bench describes them.
+_CORPUS_CPU = Device(
+    name="Intel(R) Xeon(R) Processor x2",
+    kind="cpu",
+    cores=2,
+    clock_hz=2.1e9,
+    bandwidth_bytes_per_s=17.5e9,
+    peak_flops={"float32": 2.69e11, "float64": 1.34e11, "int32": 2.69e11, "int64": 1.34e11, "uint8": 1.08e12},
+    memory_bytes=25 * 10**9,
+    cache_bytes=300 * 2**20,
+    vector_bytes=64,
+    languages=("cpp",),
+    toolchain="g++, described",
+)
+
+
 class UnknownDevice(KeyError):
     """No description goes by that name."""
 
@@ -77,7 +93,7 @@ class UnknownDevice(KeyError):
 
 
 def names() -> tuple[str, ...]:
-    return tuple(_GPUS)
+    return (*_GPUS, "xeon-x2")
 
 
 def described(name: str) -> Device:
@@ -86,4 +102,6 @@ def described(name: str) -> Device:
     for short, gpu in _GPUS.items():
         if wanted in (short, gpu.name.lower().replace(" ", "-")):
             return gpu.device()
+    if wanted in ("xeon-x2", _CORPUS_CPU.name.lower().replace(" ", "-")):
+        return _CORPUS_CPU
     raise UnknownDevice(name)

@@ -32,7 +32,11 @@ def write_report(state: RunState, path: Path, run_dir: Path | None = None) -> Pa
     With the run's directory the page also tells when it ran, how long it took, and how to resume it.
     """
     clock = read_clock(run_dir) if run_dir is not None else None
-    html = render_report(state, str(run_dir) if run_dir is not None else "", clock)
+    return write_whole(path, render_report(state, str(run_dir) if run_dir is not None else "", clock))
+
+
+def write_whole(path: Path, html: str) -> Path:
+    """Write a page, all or nothing, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
     try:

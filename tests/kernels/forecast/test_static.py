@@ -119,3 +119,60 @@ def test_captures_and_attributes_are_no_subscripts() -> None:
 def test_integer_literals(text: str, value: int | None) -> None:
     assert integer(text) == value
     assert [token.text for token in tokens(text)] == [text]
+
+
+TRITON = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def body(x, out, n, stride, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    far = tl.load(x + i * stride, mask=i < n, other=0.0)
+    for step in range(4):
+        near = tl.load(x + i + step, mask=i < n)
+        far += tl.total(near, 0)
+    tl.store(out + i, far, mask=i < n)
+
+
+def kernel(x):
+    out = torch.empty_like(x)
+    body[(x.numel() // 256,)](x, out, x.numel(), 7, B=256, num_warps=8)
+    return out
+"""
+
+
+def test_a_triton_program_is_read() -> None:
+    found = static_features(TRITON, "triton")
+    assert (found["load"], found["load_looped"], found["store"], found["loops"]) == (2, 1, 1, 1)
+    assert (found["load_strided"], found["load_contiguous"], found["store_contiguous"]) == (1, 1, 1)
+    assert (found["tile_log2"], found["warps_log2"], found["items_per_thread_log2"]) == (8, 3, 0)
+    assert (found["unknown_names"], found["load_masked"], found["load_filled"]) == (1, 2, 1)
+
+
+def test_a_cuda_program_is_read() -> None:
+    source = (
+        "from foretell.cuda import compile\nTHREADS = 128\n"
+        "program = compile(r'''\nextern \"C\" __global__ void body(const float* x, float* out, int n) {\n"
+        "  __shared__ float t[128];\n  int i = blockIdx.x * 128 + threadIdx.x;\n  __syncthreads();\n"
+        "  if (i < n) atomicAdd(out + i, x[i] * t[0]);\n}\n''')\n\n\n"
+        "def kernel(x):\n    program.body((8, 4), (THREADS,), (x, x, 7))\n    return x\n"
+    )
+    found = static_features(source, "cuda")
+    assert (found["cuda_kernels"], found["cuda_shared"], found["cuda_syncthreads"], found["cuda_atomic"]) == (
+        1,
+        1,
+        1,
+        1,
+    )
+    assert (found["launches"], found["grid_axes"], found["block_threads_log2"]) == (1, 2, 7)
+
+
+@pytest.mark.parametrize("language", ["triton", "cuda"])
+def test_deep_nesting_is_read_or_passed_over(language: str) -> None:
+    deep = "-" * 3000 + "1"
+    launch = f"def kernel(x):\n    p.f((1,), ({'2*' * 3000}1,), 1)\n"
+    text = f"import triton\n\n\n@triton.jit\ndef body(x):\n    y = {deep}\n\n\n{launch}"
+    assert static_features(text, language).keys() == static_features("", language).keys()

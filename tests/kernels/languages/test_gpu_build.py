@@ -17,7 +17,7 @@ from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.languages.python_source import NoEntry, entry_of, language_of, load_module
-from foretell.kernels.languages.sass import NotACubin, occupancy, read_cubin
+from foretell.kernels.languages.sass import NotACubin, loop_depths, occupancy, read_cubin
 from foretell.kernels.measurement import Status
 from foretell.kernels.propose.cuda import templates as cuda_templates
 from foretell.kernels.propose.triton import templates as triton_templates
@@ -129,6 +129,16 @@ def test_plain_torch_is_only_parsed() -> None:
 def test_garbage_is_not_a_cubin() -> None:
     with pytest.raises(NotACubin):
         read_cubin(b"not a cubin at all", 128)
+
+
+def test_loops_are_read_off_branches_that_go_back() -> None:
+    # Taken from a real listing: 0x1ed0 branches to 0x1f0, 0x1ef0 to itself; the rest does nothing.
+    lows = [0x7918] * 0x1F0
+    lows[0x1ED], lows[0x1EF] = 0xFFFFFFE000C4D947, 0xFFFFFFFC00FC7947
+    depths = loop_depths(lows)
+    assert depths == [0] * 0x1F + [1] * (0x1EE - 0x1F) + [0, 0]
+    lows[0x5] = 0x0000000000180947  # forward
+    assert loop_depths(lows) == depths
 
 
 def test_occupancy_by_hand() -> None:

@@ -55,7 +55,7 @@ def assign(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def alike(rows: Sequence[Mapping[str, Any]], ours: Sequence[int], theirs: Sequence[int]) -> set[int]:
     """Those of `ours` that are near-duplicates of any of `theirs`. Texts that differ in numbers are compared once."""
-    mine, others = _by_tokens(rows, ours), _by_tokens(rows, theirs)
+    mine, others = by_tokens(rows, ours), by_tokens(rows, theirs)
     sets = {text: shingles(text) for text in {*mine, *others}}
     buckets: dict[tuple[int, bytes], list[str]] = defaultdict(list)
     for text in others:
@@ -69,7 +69,7 @@ def alike(rows: Sequence[Mapping[str, Any]], ours: Sequence[int], theirs: Sequen
     return found
 
 
-def _by_tokens(rows: Sequence[Mapping[str, Any]], chosen: Sequence[int]) -> dict[str, list[int]]:
+def by_tokens(rows: Sequence[Mapping[str, Any]], chosen: Sequence[int]) -> dict[str, list[int]]:
     """Rows by their text in tokens. All numbers are one token: knobs are no difference."""
     groups: dict[str, list[int]] = defaultdict(list)
     for i in chosen:

@@ -1,8 +1,8 @@
 """Static description: what can be read off a candidate's source without building it.
 
-A reader is a function from tokens to named numbers; `_READERS` says which one reads which language, so a reader for
-`triton` or `cuda` is one more module and one more entry. A language without a reader is described by its length and its
-shingles alone. Names of features are stable: a model trained on them outlives a version.
+A reader is a function from a text to named numbers, which passes over remarks by itself; `_READERS` says which one
+reads which language. A language without a reader is described by its length and its shingles alone. Names of features
+are stable: a model trained on them outlives a version.
 """
 
 from __future__ import annotations
@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 from foretell.kernels.candidate import PYTHON_LANGUAGES, strip_comments
 from foretell.kernels.forecast.c_tokens import Token, tokens
 from foretell.kernels.forecast.static_c import count_c
+from foretell.kernels.forecast.static_cuda import count_cuda
+from foretell.kernels.forecast.static_triton import count_triton
 
-Reader = Callable[[Sequence[Token]], dict[str, float]]
+Reader = Callable[[str], dict[str, float]]
 
-_READERS: Mapping[str, Reader] = {"cpp": count_c}
+_READERS: Mapping[str, Reader] = {
+    "cpp": lambda text: count_c(list(tokens(text))),
+    "triton": count_triton,
+    "cuda": count_cuda,
+}
 _SHINGLE_TOKENS = 20_000  # past this much text, shingles say nothing that the beginning did not
 _REMEMBERED = 8192  # descriptions kept; a search asks about the same sources again after every measurement
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
@@ -38,16 +44,21 @@ class Description:
 @lru_cache(maxsize=_REMEMBERED)
 def describe(source: str, language: str) -> Description:
     """Describe a source, comments aside. Never fails; takes time linear in its length; depends on nothing else."""
-    text = strip_comments(source, language) if language in PYTHON_LANGUAGES else source
-    code = list(tokens(text))
-    reader = _READERS.get(language)
-    features = {"tokens": float(len(code))} if reader is None else reader(code)
-    return Description(features, _shingles(code[:_SHINGLE_TOKENS]))
+    code = list(tokens(_text(source, language)))
+    return Description(static_features(source, language), _shingles(code[:_SHINGLE_TOKENS]))
 
 
-def static_features(source: str, language: str) -> dict[str, float]:
+@lru_cache(maxsize=_REMEMBERED)
+def static_features(source: str, language: str) -> Mapping[str, float]:
     """Named numbers that describe the source; all finite, the same names for every source of a language."""
-    return dict(describe(source, language).features)
+    reader = _READERS.get(language)
+    if reader is None:
+        return {"tokens": float(sum(1 for _ in tokens(_text(source, language))))}
+    return reader(source)
+
+
+def _text(source: str, language: str) -> str:
+    return strip_comments(source, language) if language in PYTHON_LANGUAGES else source
 
 
 def _shingles(code: Sequence[Token]) -> NDArray[np.uint64]:

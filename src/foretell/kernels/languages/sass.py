@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 # Operations by the low 9 bits of an instruction (the 3 bits above them only say where operands come from).
 _KINDS: dict[str, tuple[int, ...]] = {
@@ -35,7 +36,13 @@ _KINDS: dict[str, tuple[int, ...]] = {
 _KIND_OF = {code: kind for kind, codes in _KINDS.items() for code in codes}
 CLASSES = tuple(_KINDS)
 _LOADS = frozenset((*_KINDS["global_load"], *_KINDS["shared_load"]))
-_WIDE = 6  # size field of a load: 128 bits
+_ACCESS_BYTES = (1, 1, 2, 2, 4, 8, 16, 16)  # by the size field of a load or store
+_WIDE = 16
+_BRANCH = 0x147
+_INNER = (
+    "global_load", "global_store", "shared_load", "shared_store", "local", "async_copy", "tensor", "fma", "float",
+    "special", "integer", "convert", "shuffle", "barrier", "atomic", "branch",
+)  # fmt: skip
 
 # Attributes of .nv.info, each with a symbol number and a value.
 _FRAME_SIZE, _REGISTER_COUNT = 0x11, 0x2F
@@ -99,19 +106,52 @@ def occupancy(registers: float, shared_bytes: float, threads: int) -> float:
 
 
 def _mix(code: bytes) -> dict[str, float]:
-    counts: Counter[str] = Counter()
-    wide = 0
-    words = struct.unpack(f"<{len(code) // 8}Q", code[: len(code) // 16 * 16])
-    for low, high in zip(words[0::2], words[1::2], strict=True):
-        operation = low & 0x1FF
-        counts[_KIND_OF.get(operation, "other")] += 1
-        wide += operation in _LOADS and (high >> 9) & 7 == _WIDE
-    total = max(1, len(words) // 2)
+    """Which instructions there are, how wide they access memory, and the same of the innermost loops."""
+    words = struct.unpack(f"<{len(code) // 16 * 2}Q", code[: len(code) // 16 * 16])
+    lows, highs = words[0::2], words[1::2]
+    kinds = [_KIND_OF.get(low & 0x1FF, "other") for low in lows]
+    sizes = [_ACCESS_BYTES[(high >> 9) & 7] for high in highs]
+    depths = loop_depths(lows)
+    deepest = max(depths, default=0)
+    inner = [i for i, depth in enumerate(depths) if depth == deepest > 0]
+    counts, within = Counter(kinds), Counter(kinds[i] for i in inner)
+    wide = sum(size == _WIDE for low, size in zip(lows, sizes, strict=True) if low & 0x1FF in _LOADS)
+    total = max(1, len(lows))
     return {
-        "instructions": float(len(words) // 2),
+        "instructions": float(len(lows)),
         "wide_load_share": wide / total,
         **{f"{kind}_share": counts[kind] / total for kind in CLASSES},
+        "load_bytes": _mean([size for kind, size in zip(kinds, sizes, strict=True) if kind == "global_load"]),
+        "store_bytes": _mean([size for kind, size in zip(kinds, sizes, strict=True) if kind == "global_store"]),
+        "loop_depth": float(deepest),
+        "looped_share": sum(depth > 0 for depth in depths) / total,
+        "inner_instructions": float(len(inner)),
+        "inner_load_bytes": float(sum(sizes[i] for i in inner if kinds[i] == "global_load")),
+        **{f"inner_{kind}": float(within[kind]) for kind in _INNER},
     }
+
+
+def _mean(values: list[int]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def loop_depths(lows: Sequence[int]) -> list[int]:
+    """How many loops each instruction lies in, from branches that go back; one to itself, as at the end, is none."""
+    starts: dict[int, int] = {}
+    for i, low in enumerate(lows):
+        if low & 0x1FF != _BRANCH:
+            continue
+        # A quarter of the distance in bytes from the next instruction, in two parts, with its sign.
+        step = (low >> 34) << 8 | (low >> 16) & 0xFF
+        step -= (step >> 37) << 38
+        target = i + 1 + step * 4 // 16
+        if 0 <= target < i:
+            starts[target] = max(starts.get(target, 0), i)
+    change = [0] * (len(lows) + 1)
+    for start, end in starts.items():
+        change[start] += 1
+        change[end + 1] -= 1
+    return list(accumulate(change[:-1]))
 
 
 def _sections(image: bytes) -> Iterator[_Section]:

@@ -135,6 +135,16 @@ def launch_features(launches: Sequence[Launched]) -> dict[str, float]:
     main = max(launches, key=lambda launch: launch.blocks * launch.threads)
     features |= read_cubin(main.image, main.threads, main.shared_bytes, main.name)
     features["blocks_log2"] = math.log2(max(1, main.blocks))
+    if len(launches) > 1:
+        lengths = [
+            read_cubin(each.image, each.threads, each.shared_bytes, each.name).get("instructions", 0.0)
+            for each in launches
+        ]
+        started = [each.blocks * each.threads for each in launches]
+        work = [float(count) * length for count, length in zip(started, lengths, strict=True)]
+        features["main_share"] = work[launches.index(main)] / max(1.0, sum(work))
+        features["others_instructions"] = sum(lengths) - lengths[launches.index(main)]
+        features["fewest_threads_log2"] = math.log2(max(1, min(started)))
     return features
 
 

@@ -1,0 +1,196 @@
+"""Forecasters on measurements kept from them: held-out operations, families and language-model-written kernels.
+
+    python -m benchmarks.forecasters run                    # the corpus in data/, every contender
+    python -m benchmarks.forecasters foreign FILE.parquet   # kernels of others on other GPUs, never trained on
+    python -m benchmarks.forecasters page                   # docs/results/forecasters.md from the JSON
+
+Figures go to benchmarks/results/forecasters.json and forecasters_foreign.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels.evaluate.controls import control
+from foretell.kernels.evaluate.data import read
+from foretell.kernels.evaluate.judge import judge
+from foretell.kernels.evaluate.metrics import assess
+from foretell.kernels.evaluate.pools import Pool
+from foretell.kernels.forecast import make
+from foretell.kernels.forecast.static import static_features
+
+RESULTS = Path("benchmarks/results")
+PAGE = Path("docs/results/forecasters.md")
+SPLITS = ("held_operation", "held_family", "held_written")
+RESAMPLES = 500
+LEARN = 20
+# name shown, forecaster, tier, measurements of the pool it learns from
+CONTENDERS = (
+    ("constant", "constant", "build", 0),
+    ("random", "random", "build", 0),
+    ("roofline", "roofline", "build", 0),
+    ("trained, source only", "trained", "source", 0),
+    ("trained, after the build", "trained", "build", 0),
+    (f"features, after {LEARN} measurements", "features", "build", LEARN),
+)
+ASKED = {
+    "spearman": (0.85, 0.65, 0.60),
+    "recovery_10": (0.97, 0.92, 0.90),
+    "ece_outcomes": (0.05, 0.08, 0.08),
+    "covered_80": ("0.77–0.83", "0.74–0.86", "0.74–0.86"),
+    "failure_auroc": (0.90, 0.80, 0.75),
+}
+LABELS = {
+    "spearman": "Spearman within operation (mean)",
+    "recovery_10": "best of the top 10 % / best of the pool (mean)",
+    "ece_outcomes": "ECE, most likely of nine outcomes",
+    "covered_80": "coverage of the 80 % interval",
+    "failure_auroc": "failure AUROC",
+    "accuracy": "most likely bin right",
+    "within_one": "within one bin",
+    "crps": "CRPS (log2)",
+}
+
+
+_INTRODUCTION = """Made by `python -m benchmarks.forecasters run` (and `foreign`), page by `... page`; figures in
+`benchmarks/results/forecasters*.json`. What each means: [docs/evaluation.md](../evaluation.md). Rows are those of the
+[corpus](corpus.md) on the H200 that no training saw: 23 whole operations, 4 whole families, and the kernels that a
+language model wrote for 24 operations. Intervals are 95 %, bootstrapped over operations. Forecasters see stripped
+sources. The reference's own times are known to all, as they are when a search begins."""
+
+
+def run() -> None:
+    data = read(Path("data/corpus_gpu.parquet"))
+    rows = []
+    for shown, name, tier, learn in CONTENDERS:
+        for split in SPLITS:
+            if learn and split == "held_written":
+                continue  # ten kernels an operation: nothing would be left
+            pools = data.pools(split, tier)
+            teller = control(name, data.past(), 0) if name in ("constant", "random") else make(name, 0)
+            result = assess(judge(teller, pools, learn, 0), shown, split, 0, RESAMPLES).to_dict()
+            rows.append({k: v for k, v in result.items() if k not in ("curves", "by_pool")})
+            print(shown, split, {k: round(result["figures"][k]["value"], 3) for k in ASKED}, flush=True)
+    speed = {tier: _speed(data.pools("held_operation", tier), tier) for tier in ("source", "build")}
+    _write("forecasters.json", {"rows": rows, "per_second": speed})
+
+
+def _speed(pools: list[Pool], tier: str) -> float:
+    """Forecasts a CPU second; after the build with the source read already, as it is in a search."""
+    teller = make("trained", 0)
+    chosen = pools[:8]
+    if tier == "source":
+        static_features.cache_clear()
+    else:
+        for pool in chosen:
+            teller.forecast(pool.task, pool.device, pool.subjects)
+    began = time.process_time()
+    for pool in chosen:
+        teller.forecast(pool.task, pool.device, pool.subjects)
+    return sum(len(pool) for pool in chosen) / (time.process_time() - began)
+
+
+def foreign(path: Path) -> None:
+    data = read(path)
+    past = read(Path("data/corpus_gpu.parquet")).past()
+    rows = []
+    for shown, name in (("constant", "constant"), ("random", "random"), ("trained, source only", "trained")):
+        for split in data.splits():
+            pools = data.pools(split, "source")
+            teller = control(name, past, 0) if name in ("constant", "random") else make(name, 0)
+            result = assess(judge(teller, pools, 0, 0), shown, split, 0, RESAMPLES).to_dict()
+            rows.append({k: v for k, v in result.items() if k not in ("curves", "by_pool")})
+            print(shown, split, {k: result["figures"][k]["value"] for k in (*ASKED, "pairwise_any")}, flush=True)
+    _write("forecasters_foreign.json", {"rows": rows})
+
+
+def _write(name: str, found: dict[str, Any]) -> None:
+    (RESULTS / name).write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _cell(figures: dict[str, Any], name: str, interval: bool = False) -> str:
+    one = figures.get(name) or {}
+    if one.get("value") is None:
+        return "–"
+    text = f"{one['value']:.3f}"
+    return f"{text} [{one['low']:.2f}, {one['high']:.2f}]" if interval and one.get("low") is not None else text
+
+
+def page() -> None:
+    found = json.loads((RESULTS / "forecasters.json").read_text())
+    main = {r["split"]: r for r in found["rows"] if r["forecaster"] == "trained, after the build"}
+    lines = [
+        "# Forecasters on what was kept from them",
+        "",
+        *_INTRODUCTION.splitlines(),
+        "",
+        "## The shipped model, after the build",
+        "",
+        "| | operations | asked | families | asked | written | asked |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, asked in ASKED.items():
+        cells = [f"**{_cell(main[s]['figures'], name)}** | {a}" for s, a in zip(SPLITS, asked, strict=True)]
+        lines.append(f"| {LABELS[name]} | {' | '.join(cells)} |")
+    for split in SPLITS:
+        rows = [r for r in found["rows"] if r["split"] == split]
+        one = rows[0]
+        lines += [
+            "",
+            f"## {split}: {one['candidates']} candidates of {one['operations']} operations, {one['failures']} failures",
+            "",
+            "| | " + " | ".join(LABELS) + " |",
+            "| --- |" + " --- |" * len(LABELS),
+        ]
+        lines[-2] = "| forecaster | " + " | ".join(LABELS.values()) + " |"
+        for r in rows:
+            lines.append(f"| {r['forecaster']} | " + " | ".join(_cell(r["figures"], n, True) for n in LABELS) + " |")
+    speed = found["per_second"]
+    lines += [
+        "",
+        "## Speed",
+        "",
+        f"On one core: {speed['source']:.0f} forecasts a second from the source alone (asked: 300), "
+        f"{speed['build']:.0f} after the build with the source read before (asked: 2,000).",
+    ]
+    other = RESULTS / "forecasters_foreign.json"
+    if other.exists():
+        lines += _foreign_lines(json.loads(other.read_text())["rows"])
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
+def _foreign_lines(rows: list[dict[str, Any]]) -> list[str]:
+    names = ("pairwise_any", "spearman", "recovery_10", "covered_80", "ece_outcomes", "failure_auroc")
+    lines = [
+        "",
+        "## Kernels of others, on other GPUs",
+        "",
+        "Language-model-written kernels from public repositories, measured there on eleven other GPUs; none was",
+        "trained on. Only the source is known. Pools are cells (one data set, operation and GPU) and mostly tiny.",
+        "",
+        "| forecaster | data set | candidates | pairs in the right order | Spearman | recovery at 10 % | 80 % held | ECE | failure AUROC |",  # noqa: E501
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for r in rows:
+        cells = " | ".join(_cell(r["figures"], name, name == "pairwise_any") for name in names)
+        lines.append(f"| {r['forecaster']} | {r['split']} | {r['candidates']} | {cells} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("run", "foreign", "page"))
+    parser.add_argument("file", nargs="?", type=Path)
+    chosen = parser.parse_args()
+    if chosen.what == "foreign":
+        foreign(chosen.file)
+    else:
+        run() if chosen.what == "run" else page()
+
+
+if __name__ == "__main__":
+    main()

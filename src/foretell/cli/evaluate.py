@@ -1,0 +1,197 @@
+"""`foretell eval`: forecasters judged on measurements that were made before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foretell.cli.errors import BadInput, plainly
+from foretell.cli.output import people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.evaluate.controls import Past
+    from foretell.kernels.evaluate.data import Data
+    from foretell.kernels.evaluate.pools import Pool, Tier
+    from foretell.kernels.evaluate.result import Result
+    from foretell.kernels.protocols import Forecaster
+
+HERE = Path("data")
+USUAL = ("constant", "random", "roofline")
+HELP = "foretell eval --help"
+LABEL_WIDTH, INTERVAL_WIDTH = 40, 25  # columns; where they do not fit, the terminal shows no intervals
+
+
+@plainly
+def evaluate(
+    forecaster: Annotated[
+        list[str] | None, typer.Option(help=f"Who is judged (may be repeated); {', '.join(USUAL)} if not given.")
+    ] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(help="Which rows (may be repeated); the held-out splits if not given, or all.")
+    ] = None,
+    data: Annotated[Path, typer.Option(help="The folder of the corpus, or one Parquet file.")] = HERE,
+    tier: Annotated[str | None, typer.Option(help="What is shown: source, or build (with its features).")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many candidates of each pool.")] = None,
+    learn: Annotated[int, typer.Option(min=0, help="Measurements of a pool to learn from before the rest.")] = 0,
+    past: Annotated[Path, typer.Option(help="The corpus whose training rows the controls know.")] = HERE,
+    resamples: Annotated[int, typer.Option(min=1, help="Resamples for the intervals.")] = 400,
+    seed: int = 0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write everything as JSON.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts.")] = None,
+) -> None:
+    """Judge forecasters on recorded measurements: accuracy, calibration, ranking, failures found."""
+    from foretell.kernels.evaluate.judge import judge
+    from foretell.kernels.evaluate.metrics import assess
+
+    for path in (json_file, html_file):
+        if path is not None and path.is_dir():
+            raise BadInput(f"{path} is a directory", "the name of a file to write", str(path / "evaluation"))
+    names = list(dict.fromkeys(forecaster or USUAL))
+    with _as_bad_input():
+        with progress_console().status("reading"):
+            rows = _read(data)
+            shown = _tier(tier, rows)
+            parts = {name: _limited(rows.pools(name, shown), limit, seed) for name in split or rows.default_splits()}
+            known = _past(rows, past) if {"constant", "random"} & set(names) else None
+        tellers = {name: _forecaster(name, known, seed) for name in names}
+        results = []
+        for part, pools in parts.items():
+            _check_some_left(part, pools, learn)
+            for name, teller in tellers.items():
+                with progress_console().status(f"{name} on {part}"):
+                    judged = judge(teller, pools, learn, seed)
+                    results.append(assess(judged, name, part, seed, resamples))
+    settings = {"data": data.name or str(data), "tier": shown, "learn": learn, "limit": limit or "none", "seed": seed}
+    _show(results)
+    if json_file is not None:
+        _write_json(json_file, settings | {"resamples": resamples}, results)
+    if html_file is not None:
+        from foretell.report.evaluation import write_evaluation
+
+        write_evaluation(results, settings, html_file)
+    for path in (json_file, html_file):
+        if path is not None:
+            people().print(str(path), soft_wrap=True, markup=False)
+
+
+def _read(path: Path) -> Data:
+    from foretell.kernels.evaluate.data import read
+
+    return read(path)
+
+
+def _tier(wanted: str | None, rows: Data) -> Tier:
+    from foretell.kernels.evaluate.pools import TIERS
+
+    if wanted is None:
+        return rows.default_tier
+    for tier in TIERS:
+        if wanted == tier:
+            return tier
+    raise BadInput(f"there is no tier {wanted!r}", " or ".join(TIERS), HELP)
+
+
+def _limited(pools: Sequence[Pool], limit: int | None, seed: int) -> list[Pool]:
+    return [pool if limit is None else pool.take(pool.drawn(limit, seed, "limit")) for pool in pools]
+
+
+def _past(rows: Data, folder: Path) -> Past:
+    """How training rows turned out: those of the data where it has some, else those of the corpus in the folder."""
+    from foretell.kernels.evaluate.pools import BadTable
+
+    found = rows.past()
+    if found.by_kind:
+        return found
+    try:
+        found = _read(folder).past()
+    except BadTable:
+        found = rows.past()
+    if not found.by_kind:
+        raise BadInput(
+            "there are no training rows for the controls to know",
+            f"rows of the split train in {rows.path} or in the corpus of --past",
+            "--past FOLDER, or --forecaster with others than constant and random",
+        )
+    return found
+
+
+def _forecaster(name: str, known: Past | None, seed: int) -> Forecaster:
+    from foretell.kernels.evaluate.controls import CONTROLS, control
+    from foretell.kernels.forecast import FORECASTERS, UnknownForecaster, make
+
+    if name in CONTROLS and known is not None:
+        return control(name, known, seed)
+    try:
+        return make(name, seed)
+    except UnknownForecaster as error:
+        names = ", ".join((*CONTROLS, *sorted(FORECASTERS)))
+        raise BadInput(f"there is no forecaster {name!r}", names, HELP) from error
+
+
+def _check_some_left(part: str, pools: Sequence[Pool], learn: int) -> None:
+    most = max((len(pool) for pool in pools), default=0)
+    if most <= learn:
+        raise BadInput(
+            f"no candidate of {part} is left to judge: its largest pool has {most}",
+            f"pools of more than the {learn} to learn from" if learn else "a split with rows",
+            f"--learn {max(0, most - 1)} or less" if most else HELP,
+        )
+
+
+@contextmanager
+def _as_bad_input() -> Iterator[None]:
+    from foretell.kernels.corpus.table import NoArrow
+    from foretell.kernels.evaluate.controls import NoPast
+    from foretell.kernels.evaluate.pools import BadTable
+
+    try:
+        yield
+    except BadTable as error:
+        raise BadInput(str(error), error.expected, "foretell eval --data FOLDER or FILE.parquet") from error
+    except NoArrow as error:
+        raise BadInput(str(error), "pyarrow") from error
+    except NoPast as error:
+        raise BadInput(str(error), "training rows of that kind of device", "--past FOLDER") from error
+
+
+def _show(results: Sequence[Result]) -> None:
+    from rich.table import Table
+
+    from foretell.kernels.evaluate.figures import FIGURES, MAIN
+    from foretell.report.evaluation import best, shown
+    from foretell.report.numbers import percent, seconds
+
+    console = people()
+    for split in dict.fromkeys(r.split for r in results):
+        ours = [r for r in results if r.split == split]
+        one = ours[0]
+        head = f"{split}: {one.candidates} candidates of {one.operations} operations, {one.failures} failures"
+        table = Table(title=head, title_justify="left", title_style="bold", caption_justify="left")
+        table.add_column("")
+        roomy = console.width >= LABEL_WIDTH + INTERVAL_WIDTH * len(ours)
+        for r in ours:
+            table.add_column(r.forecaster, justify="right")
+        for name in MAIN:
+            figure = FIGURES[name]
+            ahead = best(figure, [r.figures[name].value for r in ours])
+            cells = []
+            for i, r in enumerate(ours):
+                value, interval = shown(r.figures[name])
+                strong = f"[bold green]{value}[/]" if i in ahead else value
+                cells.append(f"{strong} [dim]{interval}[/]" if interval and roomy else strong)
+            table.add_row(f"{figure.label} [dim]{figure.arrow}[/]", *cells)
+        table.add_row("time a forecast", *(seconds(r.seconds_each) for r in ours))
+        if any(r.troubles for r in ours):
+            table.add_row("forecasts in trouble", *(percent(r.troubles_share, 1) for r in ours))
+        console.print(table)
+
+
+def _write_json(path: Path, settings: dict[str, Any], results: Sequence[Result]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = {"settings": settings, "results": [r.to_dict() for r in results]}
+    path.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")

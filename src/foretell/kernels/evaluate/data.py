@@ -1,0 +1,111 @@
+"""Reading what forecasters are judged on: the corpus folder, one of its tables, or a table that others measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels.corpus import table
+from foretell.kernels.corpus.splits import SPLITS
+from foretell.kernels.evaluate import foreign, pools
+from foretell.kernels.evaluate.controls import Past
+from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
+from foretell.kernels.measurement import Status
+
+ALL = "all"
+HELD_OUT = ("held_operation", "held_family", "held_written")
+_KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of docs/evaluation.md"
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows of one schema: the corpus's own, or (`foreign`) that of kernels measured elsewhere."""
+
+    path: Path
+    rows: Sequence[Mapping[str, Any]]
+    foreign: bool
+
+    @property
+    def default_tier(self) -> Tier:
+        """What a forecaster is shown unless told otherwise; nothing was read off the builds of a foreign table."""
+        return "source" if self.foreign else "build"
+
+    def splits(self) -> tuple[str, ...]:
+        """Names of the parts that can be judged by themselves: splits of the corpus, data sets of a foreign table."""
+        named = {self._part(row) for row in self.rows} - {""}
+        known = [name for name in SPLITS if name in named]
+        return (*known, *sorted(named.difference(known)), ALL)
+
+    def default_splits(self) -> tuple[str, ...]:
+        """The held-out splits where there are any, else all rows."""
+        return tuple(name for name in HELD_OUT if name in self.splits()) or (ALL,)
+
+    def pools(self, split: str, tier: Tier) -> list[Pool]:
+        """The pools of one split by name; BadTable where there is no such split."""
+        if split not in self.splits():
+            raise BadTable(f"there is no split {split!r} in {self.path}", ", ".join(self.splits()))
+        rows = [row for row in self.rows if split in (ALL, self._part(row))]
+        return foreign.foreign_pools(rows, tier) if self.foreign else pools.corpus_pools(rows, tier)
+
+    def past(self) -> Past:
+        """How the training rows turned out, by kind of device; empty for a foreign table, which is all held out."""
+        found: dict[str, list[float | None]] = {}
+        for row in () if self.foreign else self.rows:
+            if self._part(row) == "train" and row["status"] != Status.INFRASTRUCTURE:
+                worked = row["status"] == Status.OK
+                found.setdefault(row["kind"], []).append(math.log2(row["speedup"]) if worked else None)
+        return Past.of(found)
+
+    def _part(self, row: Mapping[str, Any]) -> str:
+        return (row.get("dataset" if self.foreign else "split")) or ""
+
+
+def read(path: Path) -> Data:
+    """The rows of a folder with a corpus, or of one Parquet file; BadTable says what is wrong with it."""
+    if path.is_dir():
+        files = table.files(path)
+        if not files:
+            raise BadTable(f"there is no corpus in {path}", _KNOWN)
+    elif path.is_file():
+        files = [path]
+    else:
+        raise BadTable(f"there is no {path}", _KNOWN)
+    found = [_read_file(file) for file in files]
+    rows = [row for data in found for row in data.rows]
+    if not rows:
+        raise BadTable(f"there is no row in {path}", "one row for every candidate measured")
+    return Data(path, rows, found[0].foreign)
+
+
+def _read_file(path: Path) -> Data:
+    arrow = table.arrow()
+    try:
+        names = set(arrow.parquet.read_schema(path).names)
+        for is_foreign, form in ((False, pools), (True, foreign)):
+            if names.issuperset(form.REQUIRED):
+                wanted = [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names]
+                columns = arrow.parquet.read_table(path, columns=wanted)
+                _check(path, columns, form.REQUIRED)
+                return Data(path, columns.to_pylist(), is_foreign)
+    except arrow.ArrowInvalid as error:
+        raise BadTable(f"{path} is not a Parquet file", _KNOWN) from error
+    nearest = min((pools.REQUIRED, foreign.REQUIRED), key=lambda form: len(set(form) - names))
+    missing = ", ".join(name for name in nearest if name not in names)
+    raise BadTable(f"{path} has another schema: it lacks {missing}", f"the columns {', '.join(nearest)}")
+
+
+def _check(path: Path, columns: Any, required: Sequence[str]) -> None:
+    """Refuse needed columns of another type than text (`speedup`: numbers), and text that is missing in some row."""
+    types = table.arrow().types
+    for name in required:
+        column = columns.column(name)
+        if name == "speedup":
+            if not (types.is_floating(column.type) or types.is_integer(column.type) or types.is_null(column.type)):
+                raise BadTable(f"the column {name} of {path} holds {column.type}", "numbers")
+        elif not (types.is_string(column.type) or types.is_large_string(column.type)):
+            raise BadTable(f"the column {name} of {path} holds {column.type}", "text")
+        elif column.null_count:
+            raise BadTable(f"the column {name} of {path} is empty in {column.null_count} rows", "a value in each row")

@@ -1,0 +1,148 @@
+"""Kernels that others measured: tables with a reference program a row, on operations that are not in the library.
+
+A row is one candidate; rows of one `cell_id` (same data, operation and GPU) may be compared and make a pool. Of the
+operation only the text of its reference is known, except for matrix products, whose sizes are given.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from foretell.kernels import devices
+from foretell.kernels.candidate import Candidate, Origin, stripped
+from foretell.kernels.device import Device
+from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload
+
+REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
+OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "row_id", "shapes_json", "split_group")
+
+_ALIASES = {
+    "A100-SXM4-40GB": "a100-40gb",
+    "H100-SXM": "h100",
+    "RTX-3090": "rtx3090",
+    "RTX-4090": "rtx4090",
+    "RTX-A6000": "a6000",
+}
+_STATUSES = {"runtime_error": Status.LAUNCH_ERROR, "unknown_failure": Status.CRASH}
+_DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+_UNCHECKED = Tolerance(1e-2, 1e-2, "checked by whoever measured it")
+_MATMUL = "import torch\n\n\ndef kernel(a, b):\n    return a @ b\n"
+
+
+def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
+    """One pool for each cell, by name; rows that are not clean, or that worked but have no time, are left out.
+
+    Cells in which some time is known but not every speedup are ranked by time; scores use the speedups there are.
+    """
+    grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row.get("clean") is not False:
+            grouped[row["cell_id"]].append(row)
+    pools = [_cell(name, members, tier) for name, members in sorted(grouped.items())]
+    return [pool for pool in pools if len(pool)]
+
+
+def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier) -> Pool:
+    task = foreign_task(rows[0])
+    pairs = [(_subject(task, row, tier), _measurement(row)) for row in rows]
+    ids = [row.get("row_id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
+    group = rows[0].get("split_group") or rows[0]["op_id"]
+    return make_pool(
+        name, group, task, foreign_device(rows[0]["gpu"]), ids, pairs, [row.get("candidate_ms") for row in rows]
+    )
+
+
+def foreign_device(gpu: str) -> Device:
+    """The described GPU of that name; BadTable where there is none."""
+    try:
+        return devices.described(_ALIASES.get(gpu, gpu))
+    except devices.UnknownDevice as error:
+        raise BadTable(str(error), ", ".join((*devices.names(), *_ALIASES))) from error
+
+
+def foreign_task(row: Mapping[str, Any]) -> Task:
+    """A task that holds what a row tells of its operation: the reference's text, and sizes of a matrix product.
+
+    Elsewhere the cost is not known and told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say. It
+    cannot be run or checked.
+    """
+    sizes, dtype = _matmul_sizes(row)
+    reference = row.get("reference_code") or (_MATMUL if sizes else "")
+    workload = Workload(sizes)
+    if sizes:
+        inputs: tuple[Tensor, ...] = (Tensor("a", dtype, ("m", "k")), Tensor("b", dtype, ("k", "n")))
+        outputs: tuple[Tensor, ...] = (Tensor("c", dtype, ("m", "n")),)
+    else:
+        inputs, outputs = (Tensor("x", "float32", (1,)),), ()
+    return Task(
+        name=row["op_id"],
+        family="matmul" if sizes else row["op_id"].rpartition("/")[0] or "foreign",
+        summary=row.get("op_name") or row["op_id"],
+        sizes=tuple(sizes),
+        inputs=inputs,
+        outputs=outputs,
+        workloads=(workload,),
+        extra=(workload,),
+        tolerance=_UNCHECKED,
+        flops=_matmul_flops if sizes else _unknown,
+        oracle=None,
+        references={"torch": reference},
+    )
+
+
+def _matmul_sizes(row: Mapping[str, Any]) -> tuple[dict[str, int], str]:
+    """m, n, k and dtype where the row's shapes are those of a matrix product, else no sizes."""
+    try:
+        shapes = json.loads(row.get("shapes_json") or "{}")
+    except json.JSONDecodeError as error:
+        raise BadTable(f"shapes_json of {row['op_id']} is not JSON: {error}", 'such as {"m": 64, "n": 64}') from error
+    dtype = _DTYPES.get(shapes.get("dtype", ""), "float32")
+    if all(isinstance(shapes.get(name), int) for name in ("m", "n", "k")):
+        return {name: shapes[name] for name in ("m", "n", "k")}, dtype
+    if isinstance(shapes.get("N"), int) and "gemm" in row["op_id"]:
+        return dict.fromkeys(("m", "n", "k"), shapes["N"]), dtype
+    return {}, dtype
+
+
+def _matmul_flops(sizes: Sizes) -> float:
+    return 2.0 * sizes["m"] * sizes["n"] * sizes["k"]
+
+
+def _unknown(sizes: Sizes) -> float:
+    return 0.0
+
+
+def _subject(task: Task, row: Mapping[str, Any], tier: Tier) -> Subject:
+    language = "torch" if row["language"] == "torch" else "cuda"
+    candidate = Candidate(task.name, language, _seen(row["candidate_code"], language), Origin("model"))
+    if tier == "source":
+        return Subject(candidate)
+    if row["status"] == Status.COMPILE_ERROR:
+        return Subject(candidate, Build(Status.COMPILE_ERROR, "does not build"))
+    return Subject(candidate, Build(Status.OK))
+
+
+@lru_cache(maxsize=4096)
+def _seen(source: str, language: str) -> str:
+    """What a forecaster may see; the same kernel is often in several cells, and taking remarks out is slow."""
+    return stripped(source, language)
+
+
+def _measurement(row: Mapping[str, Any]) -> Measurement:
+    status = row["status"]
+    try:
+        found = _STATUSES[status] if status in _STATUSES else Status(status)
+    except ValueError as error:
+        raise BadTable(f"there is no status {status!r}", ", ".join((*Status, *_STATUSES))) from error
+    speedup = row["speedup"] if found is Status.OK else None
+    if speedup is not None and not 0.0 < speedup < math.inf:
+        raise BadTable(f"a row that is ok has the speedup {speedup!r}", "a positive number or nothing")
+    return Measurement(found, speedup=speedup, low=speedup, high=speedup)

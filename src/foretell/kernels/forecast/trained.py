@@ -1,0 +1,129 @@
+"""The trained forecaster: a model of thousands of measured kernels speaks about one that nobody has run.
+
+Before the build it reads the source; after it the machine code as well. What it says of an operation, or of a family,
+that it has never seen is as doubtful as it was of others that were kept from it; what lies outside everything it has
+seen is more doubtful still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from foretell.belief import Forecast
+from foretell.kernels.device import Device, roofline_s
+from foretell.kernels.forecast.inputs import describe_subject, task_numbers
+from foretell.kernels.forecast.model import LEVELS, Model, Tier
+from foretell.kernels.forecast.roofline import CERTAIN, build_failed, estimated_reference_s, reference_times_s
+from foretell.kernels.measurement import Measurement
+from foretell.kernels.protocols import Subject
+from foretell.kernels.task import Task
+
+WIDER_PER_SHARE = 4.0  # a row with a quarter of its columns outside what was seen has twice the spread
+WIDEST = 3.0
+LEAST_CHANCE = 1.0 - CERTAIN
+
+
+@cache
+def shipped() -> Model:
+    """The default model, read once."""
+    return Model.load()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A subject as the model sees it."""
+
+    tier: str
+    regime: str
+    foreign: bool
+    described: Mapping[str, float]
+    headroom: float
+
+
+class TrainedForecaster:
+    """Forecasts by a trained model, frozen: `learn` takes nothing but the reference's own times.
+
+    Where the device has not been measured, the reference's time is carried over from one that has, in proportion to
+    what physics allows on each; where the operation has not, it is estimated.
+    """
+
+    name = "trained"
+    cost_s = 5e-4
+
+    def __init__(self, model: Model | Path | None = None) -> None:
+        self._model = model if isinstance(model, Model) else Model.load(model) if model else shipped()
+        self._known_us: dict[tuple[str, str], dict[str, float]] = {}
+
+    def learn(self, task: Task, device: Device, measured: Sequence[tuple[Subject, Measurement]]) -> None:
+        times_s = reference_times_s([measurement for _, measurement in measured])
+        self._known_us = {(task.name, device.id): {name: t * 1e6 for name, t in times_s.items()}}
+
+    def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
+        asked = self.ask(task, device, subjects)
+        found: list[Forecast | None] = [None] * len(subjects)
+        for key in sorted({(a.tier, a.regime, a.foreign) for a in asked}):
+            places = [i for i, a in enumerate(asked) if (a.tier, a.regime, a.foreign) == key]
+            told = self._told([asked[i] for i in places])
+            for i, forecast in zip(places, told, strict=True):
+                found[i] = replace(forecast, p_fail=CERTAIN) if build_failed(subjects[i]) else forecast
+        return [forecast for forecast in found if forecast is not None]
+
+    def ask(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Asked]:
+        """What the model is asked about each subject."""
+        about = task_numbers(task, device, self.reference_us(task, device))
+        regime = self._model.regime(device.kind, task.name, task.family)
+        found = []
+        for subject in subjects:
+            built = subject.build is not None and subject.build.ok and bool(subject.build.features)
+            described = describe_subject(about, device, subject)
+            foreign = subject.candidate.origin.kind != "template"
+            tier = f"{device.kind}.{'build' if built else 'source'}"
+            found.append(Asked(tier, regime, foreign, described, about["headroom"]))
+        return found
+
+    def reference_us(self, task: Task, device: Device) -> dict[str, float]:
+        """The reference's time on each workload: measured here, measured on such a device, carried over, estimated."""
+        own = self._known_us.get((task.name, device.id), {})
+        like = self._model.references.get(device.name, {}).get(task.name, {})
+        found = {}
+        for workload in task.workloads:
+            name = workload.name
+            floor_us = roofline_s(task, workload.sizes, device) * 1e6
+            over = [
+                times[task.name][name] / self._model.about["floors_us"][other][task.name][name]
+                for other, times in self._model.references.items()
+                if name in times.get(task.name, {}) and name in self._model.about["floors_us"][other][task.name]
+            ]
+            guess_us = floor_us * float(np.median(over)) if over and floor_us > 0 else None
+            estimate_us = estimated_reference_s(task, workload.sizes, device) * 1e6
+            found[name] = own.get(name) or like.get(name) or guess_us or estimate_us
+        return found
+
+    @property
+    def learnt_rows(self) -> int:
+        """How many measured kernels the model was trained on."""
+        return int(self._model.about["rows"])
+
+    def tier_of(self, asked: Asked) -> Tier:
+        return self._model.tiers[asked.tier]
+
+    def _told(self, asked: Sequence[Asked]) -> list[Forecast]:
+        """Forecasts of subjects of one tier and regime."""
+        tier, regime = self.tier_of(asked[0]), asked[0].regime
+        table = tier.table([a.described for a in asked])
+        headroom = np.array([a.headroom for a in asked])
+        means = tier.means(table, headroom)
+        wider = np.minimum(WIDEST, 1.0 + WIDER_PER_SHARE * tier.outside(table))
+        scales = tier.scales(table) * wider
+        chances = np.clip(tier.failures(table, regime), LEAST_CHANCE, CERTAIN)
+        shape = np.array(tier.spread[f"{regime}, foreign" if asked[0].foreign else regime])
+        values = means[:, None] + scales[:, None] * shape[None, :]
+        return [
+            Forecast.from_quantiles(LEVELS, row, chance)
+            for row, chance in zip(values.tolist(), chances.tolist(), strict=True)
+        ]

@@ -1,0 +1,123 @@
+"""Models by name: `openai:MODEL@URL`, `local:PATH`, `files:FOLDER`, each with `?option=value&...` where wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from foretell.lm.budget import Budget
+from foretell.lm.cache import Cached
+from foretell.lm.files import FileModel
+from foretell.lm.model import LanguageModel
+
+FORMS = "openai:MODEL@URL (such as openai:qwen3-8b@http://localhost:8000/v1), local:PATH and files:FOLDER"
+
+_Options = Mapping[str, str]
+
+
+class BadModelName(ValueError):
+    """The name says no model that could be made; the message says what is wrong and what would do."""
+
+
+def is_model_name(name: str) -> bool:
+    """Whether a name is meant for a language model: everything before the first colon is a kind of one."""
+    return name.partition(":")[0] in _MAKERS and ":" in name
+
+
+def split_options(name: str) -> tuple[str, dict[str, str]]:
+    """A name and the options behind its last question mark; BadModelName where they are not `option=value`."""
+    base, mark, query = name.rpartition("?")
+    if not mark:
+        return name, {}
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+    except ValueError as error:
+        raise BadModelName(f"options are written ?option=value&option=value, got {query!r}") from error
+    options = dict(pairs)
+    if len(options) != len(pairs):
+        raise BadModelName(f"an option is given twice in {query!r}")
+    return base, options
+
+
+def make_model(name: str, cache_folder: Path | None = None) -> LanguageModel:
+    """The model of that name, its replies kept in `cache_folder` where one is given; BadModelName if there is none.
+
+    Nothing is loaded or contacted before it is asked something. Files are their own cache.
+    """
+    base, options = split_options(name)
+    kind, _, rest = base.partition(":")
+    if kind not in _MAKERS or not rest:
+        raise BadModelName(f"{name!r} names no model: known forms are {FORMS}")
+    known, make = _MAKERS[kind]
+    if unknown := sorted(set(options) - set(known)):
+        allowed = ", ".join(known) or "no options"
+        raise BadModelName(f"{kind}: models take {allowed}; unknown: {', '.join(unknown)}")
+    try:
+        model = make(rest, options)
+    except BadModelName:
+        raise
+    except ValueError as error:
+        raise BadModelName(f"{name!r}: {error}") from error
+    return model if cache_folder is None or kind == "files" else Cached(model, cache_folder)
+
+
+def _openai(rest: str, options: _Options) -> LanguageModel:
+    from foretell.lm.endpoint import Endpoint, Prices
+    from foretell.lm.openai import OpenAIModel
+
+    match = re.fullmatch(r"(.+)@(https?://.+)", rest)
+    if match is None:
+        raise BadModelName(f"an endpoint is written openai:MODEL@URL with a URL like https://host/v1, got {rest!r}")
+    prices = Prices(_number(options, "prompt_price") or 0.0, _number(options, "answer_price") or 0.0)
+    money, tokens = _number(options, "money"), _number(options, "tokens")
+    if money is not None and prices == Prices():
+        raise BadModelName("a budget of money needs prompt_price and answer_price (per million tokens)")
+    plain: dict[str, Any] = {
+        "timeout_s": _number(options, "timeout_s"),
+        "requests_per_minute": _number(options, "requests_per_minute"),
+        "concurrency": None if "concurrency" not in options else int(_number(options, "concurrency") or 0),
+        "structured": options.get("structured"),
+        "limit_field": options.get("limit_field"),
+        "key_variable": options.get("key_variable"),
+    }
+    given = {field: value for field, value in plain.items() if value is not None}
+    endpoint = Endpoint(match.group(2), match.group(1), prices=prices, **given)
+    return OpenAIModel(endpoint, Budget(None if tokens is None else int(tokens), money))
+
+
+def _local(rest: str, options: _Options) -> LanguageModel:
+    from foretell.lm.local import LocalModel, Weights
+
+    path = str(Path(rest).expanduser()) if rest.startswith("~") else rest
+    adapter, dtype, device = options.get("adapter"), options.get("dtype", "auto"), options.get("device", "auto")
+    return LocalModel(Weights(path, adapter, dtype, device))
+
+
+def _files(rest: str, options: _Options) -> LanguageModel:
+    return FileModel(Path(rest).expanduser())
+
+
+def _number(options: _Options, name: str) -> float | None:
+    if name not in options:
+        return None
+    try:
+        value = float(options[name])
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e15:
+        raise BadModelName(f"{name} must be a number that is not negative, got {options[name]!r}")
+    return value
+
+
+_ENDPOINT_OPTIONS = (
+    "concurrency", "timeout_s", "requests_per_minute", "tokens", "money", "prompt_price", "answer_price", "structured",
+    "limit_field", "key_variable",
+)  # fmt: skip
+_MAKERS: Mapping[str, tuple[tuple[str, ...], Callable[[str, _Options], LanguageModel]]] = {
+    "openai": (_ENDPOINT_OPTIONS, _openai),
+    "local": (("adapter", "dtype", "device"), _local),
+    "files": ((), _files),
+}

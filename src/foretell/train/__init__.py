@@ -1,0 +1,1 @@
+"""Training: models learnt from the corpus of measured kernels."""

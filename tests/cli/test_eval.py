@@ -1,0 +1,135 @@
+"""`foretell eval` from a table to what it prints and writes, and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from foretell.kernels.evaluate.figures import FIGURES
+from tests.cli.conftest import Invoke
+from tests.kernels.evaluate.world import corpus_rows, foreign_row, write_corpus, write_foreign
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "data", corpus_rows(15))
+
+
+def test_the_usual(invoke: Invoke, corpus: Path, own_place: Path) -> None:
+    done = invoke("eval", "--data", corpus, "--resamples", "20", "--json", "e.json", "--html", "out/e.html")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "held_operation: 30 candidates of 2 operations, 6 failures" in said
+    assert "held_family: 15 candidates of 1 operations" in said
+    assert all(name in said for name in ("constant", "random", "roofline", "Spearman", "recovery at 5 %"))
+    told = json.loads((own_place / "e.json").read_text())
+    assert told["settings"] == {
+        "data": "data", "tier": "build", "learn": 0, "limit": "none", "seed": 0, "resamples": 20,
+    }  # fmt: skip
+    assert [(r["forecaster"], r["split"]) for r in told["results"]][:3] == [
+        ("constant", "held_operation"),
+        ("random", "held_operation"),
+        ("roofline", "held_operation"),
+    ]
+    assert all(set(r["figures"]) == set(FIGURES) for r in told["results"])
+    assert told["results"][0]["figures"]["spearman"]["value"] == 0.0
+
+
+def test_the_page_stands_alone(invoke: Invoke, corpus: Path, own_place: Path) -> None:
+    invoke("eval", "--data", corpus, "--resamples", "5", "--html", "e.html", "--split", "held_operation")
+    page = (own_place / "e.html").read_text()
+    assert "Operations never seen in training" in page
+    assert page.count("<svg") == 4 + 3  # charts, and the key
+    assert not re.search(r"https?://|src=|href=|@import|url\(", page)
+    for figure in FIGURES.values():
+        assert figure.label in page
+
+
+def test_the_same_command_says_the_same(invoke: Invoke, corpus: Path, own_place: Path) -> None:
+    def run(*more: str) -> list[dict[str, object]]:
+        arguments = ("--resamples", "5", "--json", "e.json", "--forecaster", "random", *more)
+        assert invoke("eval", "--data", corpus, *arguments).exit_code == 0
+        found: list[dict[str, object]] = json.loads((own_place / "e.json").read_text())["results"]
+        return [{k: v for k, v in r.items() if not k.startswith("seconds")} for r in found]
+
+    assert run() == run()
+    assert run("--seed", "1") != run()
+
+
+def test_limits_tiers_and_learning(invoke: Invoke, corpus: Path, own_place: Path) -> None:
+    wanted = ("--forecaster", "features", "--split", "all", "--resamples", "5", "--json", "e.json")
+    assert invoke("eval", "--data", corpus, *wanted, "--limit", "8", "--learn", "3").exit_code == 0
+    (one,) = json.loads((own_place / "e.json").read_text())["results"]
+    assert one["candidates"] == 4 * (8 - 3) and one["forecaster"] == "features"
+    roofline = ("--forecaster", "roofline", "--split", "all", "--resamples", "5", "--json", "e.json")
+    aurocs = {}
+    for tier in ("source", "build"):
+        assert invoke("eval", "--data", corpus, *roofline, "--tier", tier).exit_code == 0
+        (one,) = json.loads((own_place / "e.json").read_text())["results"]
+        aurocs[tier] = one["figures"]["failure_auroc"]["value"]
+    assert aurocs["source"] == 0.5 < aurocs["build"]  # a failed build shows
+
+
+def test_a_table_of_others(invoke: Invoke, corpus: Path, own_place: Path, tmp_path: Path) -> None:
+    foreign = write_foreign(tmp_path / "f.parquet", [foreign_row(cell, i) for cell in range(3) for i in range(9)])
+    told = invoke("eval", "--data", foreign, "--past", corpus, "--resamples", "5", "--json", "e.json")
+    assert told.exit_code == 0, told.output
+    found = json.loads((own_place / "e.json").read_text())
+    assert found["settings"]["tier"] == "source"
+    assert {r["split"] for r in found["results"]} == {"all"} and found["results"][0]["candidates"] == 27
+    one = invoke("eval", "--data", foreign, "--forecaster", "roofline", "--split", "one", "--resamples", "5")
+    assert one.exit_code == 0 and "one: 9 candidates of 1 operations" in one.output
+
+
+def test_a_narrow_terminal_leaves_intervals_out(invoke: Invoke, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = ("eval", "--data", corpus, "--resamples", "5", "--split", "held_family")
+    assert " to " in invoke(*wanted).output
+    monkeypatch.setenv("COLUMNS", "80")
+    assert " to " not in invoke(*wanted).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--forecaster", "oracle"), "there is no forecaster 'oracle' expected: constant, random, "),
+        (("--split", "tset"), "there is no split 'tset' in"),
+        (("--tier", "all"), "there is no tier 'all' expected: source or build"),
+        (("--learn", "15", "--forecaster", "roofline"), "no candidate of held_operation is left to judge"),
+        (("--data", "nowhere"), "there is no nowhere"),
+        (("--data", "."), "there is no corpus in ."),
+        (("--data", "text.parquet"), "text.parquet is not a Parquet file"),
+        (("--data", "other.parquet"), "it lacks task, kind, language, source, device, status, speedup"),
+        (("--data", "own.parquet"), "there are no training rows for the controls"),
+        (("--html", "."), ". is a directory"),
+        (("--json", "."), ". is a directory"),
+    ],
+)
+def test_bad_input_is_told_plainly(
+    invoke: Invoke, corpus: Path, own_place: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    (own_place / "text.parquet").write_text("hello")
+    pq.write_table(pa.table({"a": [1]}), own_place / "other.parquet")
+    names = ("task", "kind", "language", "source", "device", "status", "speedup")
+    pq.write_table(
+        pa.Table.from_pylist([{name: row[name] for name in names} for row in corpus_rows(6)]), own_place / "own.parquet"
+    )
+    data = () if "--data" in arguments else ("--data", corpus)
+    done = invoke("eval", *data, *arguments)
+    assert done.exit_code == 2
+    assert says in " ".join(done.output.split())
+    assert "error:" in done.output and "Traceback" not in done.output
+
+
+def test_every_figure_is_explained() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
+    for name in FIGURES:
+        stem = re.sub(r"_\d+$", "_", name)
+        assert f"`{name}`" in text or f"`{stem}" in text, name

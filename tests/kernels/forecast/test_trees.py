@@ -1,0 +1,48 @@
+"""Trees as arrays say what scikit-learn's own say, and files that are no trees are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from foretell.kernels.forecast.trees import Trees, of_boosting
+
+
+def _data(gaps: bool) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((700, 6)).astype(np.float32).astype(np.float64)
+    if gaps:
+        table[rng.random(table.shape) < 0.2] = np.nan
+    return table, np.nan_to_num(table[:, 0]) * 2 + np.sin(np.nan_to_num(table[:, 1] * 3)) + (table[:, 2] > 0.3)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_predictions_are_those_of_the_library(gaps: bool) -> None:
+    table, target = _data(gaps)
+    model = HistGradientBoostingRegressor(max_iter=40, random_state=0).fit(table, target)
+    assert of_boosting(model).predict(table) == pytest.approx(model.predict(table), abs=1e-4)
+    chance = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(table, target > 1)
+    assert of_boosting(chance).predict(table) == pytest.approx(chance.decision_function(table), abs=1e-4)
+
+
+def test_trees_of_some_columns_work_in_a_wider_table() -> None:
+    table, target = _data(True)
+    columns = np.array([0, 2, 5])
+    trees = of_boosting(HistGradientBoostingRegressor(max_iter=10, random_state=0).fit(table[:, columns], target))
+    assert (trees.over(columns).predict(table) == trees.predict(table[:, columns])).all()
+
+
+def test_arrays_make_the_same_trees_and_broken_ones_are_refused() -> None:
+    table, target = _data(True)
+    trees = of_boosting(HistGradientBoostingRegressor(max_iter=5, random_state=0).fit(table, target))
+    arrays = trees.arrays("t")
+    assert (Trees.from_arrays("t", arrays).predict(table) == trees.predict(table)).all()
+    with pytest.raises(ValueError, match="lacks"):
+        Trees.from_arrays("other", arrays)
+    for name, value in (("t.left", arrays["t.left"] + 10_000), ("t.depth", np.array([0])), ("t.value", np.zeros(3))):
+        with pytest.raises(ValueError, match="hang together"):
+            Trees.from_arrays("t", {**arrays, name: value})

@@ -1,0 +1,46 @@
+"""Training the feature model on a slice of the corpus: the same file every time, better than nothing, honest doubt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("pyarrow")
+
+from foretell.belief import spearman
+from foretell.kernels.corpus.table import read
+from foretell.kernels.devices import described
+from foretell.kernels.forecast import TrainedForecaster
+from foretell.kernels.forecast.model import REGIMES
+from foretell.kernels.library import get
+from foretell.train.features import Effort, subject_of, train
+
+CORPUS = Path(__file__).parents[2] / "data"
+TASKS = ("row_sum", "row_max", "rmsnorm", "silu", "outer_sum")
+EFFORT = Effort(15, 5, 5, folds=2)
+HELD = "row_mean"
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    found = [r for r in read(CORPUS) if r["kind"] == "gpu" and r["task"] in (*TASKS, HELD)][::2]
+    return [{**r, "split": "held_operation" if r["task"] == HELD else r["split"]} for r in found]
+
+
+def test_a_model_is_trained_saved_and_of_use(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    said: list[str] = []
+    devices = {"NVIDIA H200": described("h200")}
+    model = train(rows, devices, 0, EFFORT, said.append)
+    assert any("operation new" in words for words in said)
+    assert set(model.tiers) == {"gpu.source", "gpu.build"}
+    model.save(tmp_path / "one.npz")
+    train(rows, devices, 0, EFFORT, said.append).save(tmp_path / "two.npz")
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    assert model.regime("gpu", HELD, "reduction") == REGIMES[1]
+    held = [r for r in rows if r["task"] == HELD and r["speedup"] and r["features"]]
+    task = get(HELD, "gpu")
+    told = TrainedForecaster(model).forecast(task, devices["NVIDIA H200"], [subject_of(r, "build") for r in held])
+    assert spearman([f.mean for f in told], [r["speedup"] for r in held]) > 0.4
