@@ -47,7 +47,7 @@ def test_the_page_stands_alone(invoke: Invoke, corpus: Path, own_place: Path) ->
     invoke("eval", "--data", corpus, "--resamples", "5", "--html", "e.html", "--split", "held_operation")
     page = (own_place / "e.html").read_text()
     assert "Operations never seen in training" in page
-    assert page.count("<svg") == 4 + 3  # charts, and the key
+    assert page.count("<svg") == 4 + 4  # charts, and the key
     assert not re.search(r"https?://|src=|href=|@import|url\(", page)
     for figure in FIGURES.values():
         assert figure.label in page

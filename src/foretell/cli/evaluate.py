@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foretell.kernels.protocols import Forecaster
 
 HERE = Path("data")
-USUAL = ("constant", "random", "roofline")
+USUAL = ("constant", "random", "roofline", "trained")
 HELP = "foretell eval --help"
 LABEL_WIDTH, INTERVAL_WIDTH = 40, 25  # columns; where they do not fit, the terminal shows no intervals
 

@@ -19,6 +19,7 @@ SM_THREADS = 2048
 SM_LANES = 128  # operations an SM starts in a cycle
 LATENCY_US = 0.5  # of one trip to memory
 LEAST_COUNT = 0.25  # stands for none, where a logarithm is taken
+LEAST_BYTES = 1024.0  # no workload moves less: who says so does not know
 
 References = Mapping[str, float]  # reference's microseconds by workload
 
@@ -35,13 +36,24 @@ def describe_subject(about: Mapping[str, float], device: Device, subject: Subjec
     build = subject.build
     if build is not None and build.ok and build.features:
         found |= {f"build.{k}": float(v) for k, v in build.features.items()}
-        if device.kind == "gpu" and "blocks_log2" in build.features and "occupancy" in build.features:
+        compared = {"blocks_log2", "occupancy"} <= build.features.keys() and "first_bytes" in about
+        if device.kind == "gpu" and compared:
             found |= {f"relative.{k}": v for k, v in _compared(build.features, about, device).items()}
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
 def task_numbers(task: Task, device: Device, known_us: References) -> dict[str, float]:
-    """The task on the device: work, traffic, the floor, and `headroom`, log2 of the reference's time over the floor."""
+    """The task on the device: work, traffic, the floor, and `headroom`, log2 of the reference's time over the floor.
+
+    Of a task whose work is unknown nothing is said but its inputs and outputs; its headroom is nan.
+    """
+    known = {
+        "inputs": float(len(task.inputs)),
+        "outputs": float(len(task.outputs)),
+        "item_bytes": float(ITEM_BYTES.get(task.inputs[0].dtype, 1)) if task.inputs else 0.0,
+    }
+    if max(task.least_bytes(w.sizes) for w in task.workloads) < LEAST_BYTES:
+        return known | {"headroom": math.nan}
     floors = [max(1e-3, roofline_s(task, w.sizes, device) * 1e6) for w in task.workloads]
     times = [known_us.get(w.name, math.nan) for w in task.workloads]
     rooms = [math.log2(t / f) for t, f in zip(times, floors, strict=True) if t > 0.0]
@@ -49,15 +61,12 @@ def task_numbers(task: Task, device: Device, known_us: References) -> dict[str, 
     moved = [math.log2(max(1.0, task.least_bytes(w.sizes))) for w in task.workloads]
     sides = [side for w in task.workloads for side in w.sizes.values() if side > 0]
     count = len(task.workloads)
-    return {
+    return known | {
         "headroom": sum(rooms) / len(rooms) if rooms else math.nan,
         "floor_us": sum(math.log2(f) for f in floors) / count,
         "flops": sum(flops) / count,
         "bytes": sum(moved) / count,
         "intensity": (sum(flops) - sum(moved)) / count,
-        "inputs": float(len(task.inputs)),
-        "outputs": float(len(task.outputs)),
-        "item_bytes": float(ITEM_BYTES.get(task.inputs[0].dtype, 1)),
         "side_max": math.log2(max(sides, default=1)),
         "side_min": math.log2(max(1, min(sides, default=1))),
         "first_floor_us": math.log2(floors[0]),

@@ -7,6 +7,7 @@ seen is more doubtful still.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -36,13 +37,14 @@ def shipped() -> Model:
 
 @dataclass(frozen=True)
 class Asked:
-    """A subject as the model sees it."""
+    """A subject as the model sees it; without `physics` the task's work is unknown, and `headroom` the usual one."""
 
     tier: str
     regime: str
     foreign: bool
     described: Mapping[str, float]
     headroom: float
+    physics: bool = True
 
 
 class TrainedForecaster:
@@ -83,7 +85,11 @@ class TrainedForecaster:
             described = describe_subject(about, device, subject)
             foreign = subject.candidate.origin.kind != "template"
             tier = f"{device.kind}.{'build' if built else 'source'}"
-            found.append(Asked(tier, regime, foreign, described, about["headroom"]))
+            headroom = about["headroom"]
+            if math.isnan(headroom):
+                usual = self._model.tiers[tier]
+                headroom = float(usual.typical[usual.names.index("task.headroom")])
+            found.append(Asked(tier, regime, foreign, described, headroom, math.isfinite(about["headroom"])))
         return found
 
     def reference_us(self, task: Task, device: Device) -> dict[str, float]:
@@ -119,6 +125,7 @@ class TrainedForecaster:
         headroom = np.array([a.headroom for a in asked])
         means = tier.means(table, headroom)
         wider = np.minimum(WIDEST, 1.0 + WIDER_PER_SHARE * tier.outside(table))
+        wider = np.where([a.physics for a in asked], wider, WIDEST)
         scales = tier.scales(table) * wider
         chances = np.clip(tier.failures(table, regime), LEAST_CHANCE, CERTAIN)
         shape = np.array(tier.spread[f"{regime}, foreign" if asked[0].foreign else regime])
