@@ -46,7 +46,9 @@ def search(
     ] = None,
     forecaster: Annotated[
         str | None,
-        typer.Option(help="Who forecasts: features or roofline.", show_default="features", rich_help_panel=_PARTS),
+        typer.Option(
+            help="Who forecasts: features, trained or roofline.", show_default="features", rich_help_panel=_PARTS
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all randomness.", show_default="0", rich_help_panel=_PARTS)
