@@ -63,10 +63,8 @@ language model wrote for 24 operations. Intervals are 95 %, bootstrapped over op
 sources. The reference's own times are known to all, as they are when a search begins."""
 
 
-_SHORT = """- Intervals are too narrow, most of all for families that training never saw: the four held out are harder
-  than the families left out in training were on average (0.89 root mean square there).
-- Within new families the order is right in the mean, but not for all: pools of reductions over short axes
-  (`global_avg_pool`) and recurrences are ranked badly. Features of the build are those of the largest launch only.
+_SHORT = """- Intervals are too narrow, most of all for families that training never saw.
+- Within new families the order is less sure. Features of the build are those of the largest launch only.
 - `held_written` has four failures, too few for its AUROC to mean much.
 - Language models have not been scored yet, nor the forecaster that learns in a run on top of the trained one."""
 

@@ -13,10 +13,11 @@ pytest.importorskip("pyarrow")
 from foretell.belief import spearman
 from foretell.kernels.corpus.table import read
 from foretell.kernels.devices import described
+from foretell.kernels.evaluate.pools import subject_of
 from foretell.kernels.forecast import TrainedForecaster
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.library import get
-from foretell.train.features import Effort, subject_of, train
+from foretell.train.features import Effort, train
 
 CORPUS = Path(__file__).parents[2] / "data"
 TASKS = ("row_sum", "row_max", "rmsnorm", "silu", "outer_sum")

@@ -123,6 +123,7 @@ def _past(rows: Data, folder: Path) -> Past:
 def _forecaster(name: str, known: Past | None, seed: int) -> Forecaster:
     from foretell.kernels.evaluate.controls import CONTROLS, control
     from foretell.kernels.forecast import FORECASTERS, UnknownForecaster, make
+    from foretell.lm import BadModelName
 
     if name in CONTROLS and known is not None:
         return control(name, known, seed)
@@ -131,6 +132,8 @@ def _forecaster(name: str, known: Past | None, seed: int) -> Forecaster:
     except UnknownForecaster as error:
         names = ", ".join((*CONTROLS, *sorted(FORECASTERS)))
         raise BadInput(f"there is no forecaster {name!r}", names, HELP) from error
+    except BadModelName as error:
+        raise BadInput(str(error), "the name of a language model as docs/lm.md has it", HELP) from error
 
 
 def _check_some_left(part: str, pools: Sequence[Pool], learn: int) -> None:

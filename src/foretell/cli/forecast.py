@@ -22,6 +22,12 @@ INTERVAL = 0.8
 BAR_WIDTH = 32
 MESSAGE_LINES = 8
 
+_KNOWN = {
+    "operation seen": "the model was trained on other kernels of this operation",
+    "operation new": "the operation is new to the model, others of its family are not",
+    "family new": "the model has seen no operation of this family",
+}
+
 Found = list[tuple[Path, "Candidate", "Build | None", "Forecast"]]
 
 
@@ -194,7 +200,7 @@ def _show_one(path: Path, told: Forecast) -> None:
 def _show_why(why: dict[str, Any]) -> None:
     console = people()
     outside = f"; {why['outside']:.0%} of its numbers lie outside what the model has seen" if why["outside"] else ""
-    console.print(f"  [dim]{why['regime']}{outside}; moved most by[/]")
+    console.print(f"  [dim]{_KNOWN[why['regime']]}{outside}; moved most by[/]", soft_wrap=True)
     for each in why["moved"]:
         told = f"{each['name']} {each['value']:.3g} (typical {each['typical']:.3g})"
         console.print(f"  [dim]{told:<58} x{each['factor']:.2f}[/]", highlight=False)

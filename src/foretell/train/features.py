@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.corpus.splits import by_tokens
-from foretell.kernels.device import Device, roofline_s
+from foretell.kernels.device import Device
+from foretell.kernels.evaluate.pools import TIERS, subject_of
+from foretell.kernels.evaluate.pools import Tier as Shown
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
 from foretell.kernels.forecast.model import LEVELS, REGIMES, Model, Tier
 from foretell.kernels.forecast.trees import FloatArray, Trees, of_boosting
 from foretell.kernels.library import get
-from foretell.kernels.measurement import Status
-from foretell.kernels.protocols import Build, Subject
 
 LEAST_FOREIGN = 100  # errors from which the spread of programs that no template made gets a shape of its own
 SMALLEST_ERROR_LOG2 = 0.01
@@ -73,7 +72,7 @@ def train(
     chosen = [r for r in rows if r["split"] == "train"]
     tiers = {}
     for kind in sorted({r["kind"] for r in chosen}):
-        for tier in ("source", "build"):
+        for tier in TIERS:
             own = [r for r in chosen if r["kind"] == kind and (tier == "source" or r["features"])]
             prepared = prepare(own, devices, references, tier)
             say(f"{kind}, {tier}: {len(own)} rows, {len(prepared.names)} columns")
@@ -83,7 +82,7 @@ def train(
         frozenset(f"{r['kind']} {r['task']}" for r in chosen),
         frozenset(f"{r['kind']} {r['family']}" for r in chosen),
         references,
-        {"rows": len(chosen), "seed": seed, "floors_us": floors(references, devices)},
+        {"rows": len(chosen), "seed": seed},
     )
 
 
@@ -99,25 +98,11 @@ def reference_times(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, di
     return found
 
 
-def floors(
-    references: Mapping[str, Mapping[str, Mapping[str, float]]], devices: Mapping[str, Device]
-) -> dict[str, dict[str, dict[str, float]]]:
-    """What physics allows, in microseconds, where `references` has a time."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for name, by_task in references.items():
-        device = devices[name]
-        for task_name in by_task:
-            task = get(task_name, device.kind)
-            floor = {w.name: round(roofline_s(task, w.sizes, device) * 1e6, 4) for w in task.workloads}
-            found.setdefault(name, {})[task_name] = floor
-    return found
-
-
 def prepare(
     rows: Sequence[Mapping[str, Any]],
     devices: Mapping[str, Device],
     references: Mapping[str, Mapping[str, Mapping[str, float]]],
-    tier: str,
+    tier: Shown,
 ) -> Rows:
     """Describe rows for a tier: what forecasters see of a source, and what the build showed."""
     about: dict[tuple[str, str], dict[str, float]] = {}
@@ -148,14 +133,6 @@ def prepare(
         foreign,
         texts.astype(np.str_),
     )
-
-
-def subject_of(r: Mapping[str, Any], tier: str) -> Subject:
-    """A row as a forecaster would be asked about it."""
-    candidate = Candidate(r["task"], r["language"], r["stripped"], Origin(r["origin"]))
-    if tier == "source":
-        return Subject(candidate)
-    return Subject(candidate, Build(Status.OK, features=dict(r["features"])))
 
 
 def fit_tier(rows: Rows, seed: int, effort: Effort, say: Say) -> Tier:

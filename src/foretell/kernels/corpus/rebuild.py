@@ -44,6 +44,8 @@ def wanting(rows: Sequence[Mapping[str, Any]], done: set[str]) -> list[Mapping[s
     for r in found:
         triton, _, compiler = r["toolchain"].partition("triton ")[2].partition(", ")
         needed = f"triton {triton}" if r["language"] == "triton" else compiler
+        if not r["toolchain"].startswith(f"sm_{CAPABILITY},"):
+            raise OtherToolchain(f"a row was built for {r['toolchain'].partition(',')[0]}, not for sm_{CAPABILITY}")
         if needed not in here:
             raise OtherToolchain(f"a row was built with {needed}; here is {here}")
     return found

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from foretell.kernels.candidate import strip_comments
 from foretell.kernels.forecast.c_structure import named_integers
 from foretell.kernels.forecast.c_tokens import tokens
+from foretell.kernels.forecast.host_code import FILLERS, MAKERS, bound_integers, number
 from foretell.kernels.forecast.static_c import count_c
 
 _PATTERNS = {
@@ -102,12 +103,7 @@ def _launch_features(tree: ast.Module | None, named: dict[str, int], device: str
     threads: list[float] = []
     axes = shared = launches = makes = fills = 0
     if tree is not None:
-        known = {
-            node.targets[0].id: node.value.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, int)
-        } | named
+        known = bound_integers(ast.walk(tree)) | named
         for call in _launches(tree):
             launches += 1
             block = call.args[1]
@@ -118,8 +114,8 @@ def _launch_features(tree: ast.Module | None, named: dict[str, int], device: str
             shared += len(call.args) > 3 or bool(call.keywords)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                makes += node.func.attr in ("empty", "empty_like", "zeros", "zeros_like", "full", "new_empty")
-                fills += node.func.attr in ("zeros", "zeros_like", "zero_", "fill_", "full", "new_zeros")
+                makes += node.func.attr in MAKERS
+                fills += node.func.attr in FILLERS
     launches = launches or len(_LAUNCH.findall(device))
     return {
         "launches": float(launches),
@@ -132,11 +128,8 @@ def _launch_features(tree: ast.Module | None, named: dict[str, int], device: str
 
 
 def _number(node: ast.expr, known: dict[str, int]) -> int | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return int(node.value)
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and not isinstance(node.left, ast.BinOp):
-        left, right = _number(node.left, known), _number(node.right, known)
+    """As `number`, and a product of two of them."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = number(node.left, known), number(node.right, known)
         return left * right if left and right else None
-    return None
+    return number(node, known)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from foretell.kernels.forecast.host_code import FILLERS, MAKERS, bound_integers, number
 from foretell.kernels.forecast.strides import CONTIGUOUS, Strides, strides_of
 from foretell.kernels.forecast.triton_names import LANGUAGE
 
@@ -54,9 +55,6 @@ _COUNTED = (
     "compare",
     "bits",
     "call",
-)
-_MAKERS = frozenset(
-    {"empty", "empty_like", "zeros", "zeros_like", "ones", "full", "full_like", "new_empty", "new_zeros"}
 )
 _BINARY: dict[type[ast.operator], str] = {
     ast.Mult: "multiply", ast.Add: "add", ast.Sub: "add", ast.Div: "divide", ast.FloorDiv: "floor_divide",
@@ -162,12 +160,7 @@ class Launch:
 
 def _launches(host: Sequence[Sequence[ast.AST]], kernels: set[str]) -> Iterator[Launch]:
     for nodes in host:
-        known = {
-            node.targets[0].id: node.value.value
-            for node in nodes
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, int)
-        }
+        known = bound_integers(nodes)
         inside = {
             id(call)
             for loop in nodes if isinstance(loop, ast.For | ast.While)
@@ -179,21 +172,13 @@ def _launches(host: Sequence[Sequence[ast.AST]], kernels: set[str]) -> Iterator[
             name = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
             if name not in kernels:
                 continue
-            given = {word.arg: _number(word.value, known) for word in node.keywords if word.arg}
+            given = {word.arg: number(word.value, known) for word in node.keywords if word.arg}
             numbers = {key: value for key, value in given.items() if value is not None}
             grid = node.func.slice
             axes = len(grid.elts) if isinstance(grid, ast.Tuple) else 1
             sizes = {k: v for k, v in numbers.items() if k not in ("num_warps", "num_stages", "num_ctas")}
             warps, stages = float(numbers.get("num_warps", 4)), float(numbers.get("num_stages", 3))
             yield Launch(name, axes, sizes, warps, stages, id(node) in inside)
-
-
-def _number(node: ast.expr, known: Mapping[str, int]) -> int | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return int(node.value)
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    return None
 
 
 def _tuned(kernels: list[ast.FunctionDef]) -> dict[str, int]:
@@ -298,7 +283,7 @@ def _read_call(
     if name == "dot":
         seen.facts["exact"] += any("ieee" in ast.unparse(word.value) for word in node.keywords)
     if name == "arange" and len(node.args) == 2:
-        extent = _number(node.args[1], dict(sizes))
+        extent = number(node.args[1], sizes)
         if extent:
             seen.tiles_log2.append(math.log2(max(1, abs(extent))))
 
@@ -340,8 +325,8 @@ def _host(functions: Sequence[Sequence[ast.AST]]) -> dict[str, float]:
             loops += isinstance(node, ast.For | ast.While)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 name = node.func.attr
-                makes += name in _MAKERS
-                fills += name in ("zeros", "zeros_like", "zero_", "fill_", "full", "new_zeros", "ones")
+                makes += name in MAKERS or name in ("ones", "full_like", "new_zeros")
+                fills += name in FILLERS or name == "ones"
                 others += name in (
                     "contiguous",
                     "to",

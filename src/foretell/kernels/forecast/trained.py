@@ -17,12 +17,13 @@ import numpy as np
 
 from foretell.belief import Forecast
 from foretell.kernels.device import Device, roofline_s
+from foretell.kernels.devices import described
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
 from foretell.kernels.forecast.model import LEVELS, Model, Tier
 from foretell.kernels.forecast.roofline import CERTAIN, build_failed, estimated_reference_s, reference_times_s
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Subject
-from foretell.kernels.task import Task
+from foretell.kernels.task import Task, Workload
 
 WIDER_PER_SHARE = 4.0  # a row with a quarter of its columns outside what was seen has twice the spread
 WIDEST = 3.0
@@ -82,14 +83,14 @@ class TrainedForecaster:
         found = []
         for subject in subjects:
             built = subject.build is not None and subject.build.ok and bool(subject.build.features)
-            described = describe_subject(about, device, subject)
+            numbers = describe_subject(about, device, subject)
             foreign = subject.candidate.origin.kind != "template"
             tier = f"{device.kind}.{'build' if built else 'source'}"
             headroom = about["headroom"]
             if math.isnan(headroom):
                 usual = self._model.tiers[tier]
                 headroom = float(usual.typical[usual.names.index("task.headroom")])
-            found.append(Asked(tier, regime, foreign, described, headroom, math.isfinite(about["headroom"])))
+            found.append(Asked(tier, regime, foreign, numbers, headroom, math.isfinite(about["headroom"])))
         return found
 
     def reference_us(self, task: Task, device: Device) -> dict[str, float]:
@@ -99,16 +100,22 @@ class TrainedForecaster:
         found = {}
         for workload in task.workloads:
             name = workload.name
-            floor_us = roofline_s(task, workload.sizes, device) * 1e6
-            over = [
-                times[task.name][name] / self._model.about["floors_us"][other][task.name][name]
-                for other, times in self._model.references.items()
-                if name in times.get(task.name, {}) and name in self._model.about["floors_us"][other][task.name]
-            ]
-            guess_us = floor_us * float(np.median(over)) if over and floor_us > 0 else None
-            estimate_us = estimated_reference_s(task, workload.sizes, device) * 1e6
-            found[name] = own.get(name) or like.get(name) or guess_us or estimate_us
+            found[name] = (
+                own.get(name)
+                or like.get(name)
+                or self._carried_us(task, workload, device)
+                or estimated_reference_s(task, workload.sizes, device) * 1e6
+            )
         return found
+
+    def _carried_us(self, task: Task, workload: Workload, device: Device) -> float | None:
+        """The time on other devices, as a multiple of what physics allows there, times what it allows here."""
+        multiples = [
+            times[task.name][workload.name] * 1e-6 / roofline_s(task, workload.sizes, described(other))
+            for other, times in self._model.references.items()
+            if workload.name in times.get(task.name, {}) and described(other).kind == device.kind
+        ]
+        return float(np.median(multiples)) * roofline_s(task, workload.sizes, device) * 1e6 if multiples else None
 
     @property
     def learnt_rows(self) -> int:
