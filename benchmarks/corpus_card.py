@@ -67,6 +67,8 @@ def _made(data: Mapping[str, Any]) -> list[str]:
         f"  {checks['pairs']['median']:.0f} a workload. All GPU rows were measured within {checks['minutes']:.0f} "
         f"minutes, at {checks['sm_mhz'][0]:.0f} MHz, {low:.0f} to {high:.0f} °C,",
         f"  with {checks['throttled'] or 'none'} of them throttled (`conditions`).",
+        "- `features` were read off builds made again later with the same compilers (`foretell data rebuild`); those",
+        "  named `dry_` are counts of a [dry run](../docs/dry_run.md). Nothing was measured for them.",
         "- CPU rows: the same with C++ against a straightforward C++ program, caches flushed.",
         "",
     ]
@@ -152,7 +154,7 @@ def _flaws(data: Mapping[str, Any]) -> list[str]:
         "and the floor.",
         f"**Histograms are noisy.** All {checks['timed_by_events'].get('histogram', 0)} correct rows are timed by "
         "events and not in a CUDA graph, probably since the reference waits for the host. Measured twice they moved "
-        f"by up to {retest['worst']:.0%}; everything else by at most {retest['worst_but_histograms']:.1%}. The "
+        f"by up to {retest['worst']:.0%}; everything else by at most {retest['worst_by_graphs']:.1%}. The "
         f"reference's own time drifted over the rows (95th over 5th percentile) by more than 1.1 for: {drift}; the "
         f"median over all workloads is {checks['reference_drift_median']:.3f}.",
         "**Slow ones are known less well.** What takes over four times as long as the reference is timed from three "

@@ -1,7 +1,7 @@
 """Every number quoted about the corpus, from the tables in `data/` into benchmarks/results/corpus.json.
 
     python -m benchmarks.corpus_numbers                         # no GPU, about a minute
-    python -m benchmarks.corpus_numbers retest FIRST SECOND     # two catalogues of the same candidates
+    python -m benchmarks.corpus_numbers retest CATALOGUE        # candidates of the corpus, measured again later
 
 `benchmarks.corpus_page` writes the page, the plots and the data card from that file.
 """
@@ -28,7 +28,7 @@ from foretell.kernels.library import get
 RESULT = Path("benchmarks/results/corpus.json")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Collecting calls on one H200 with 16 CPU cores: candidates measured, wall seconds.
-COLLECTED = ((1841, 300.0), (10464, 480.5), (12744, 557.7), (5702, 220.0))
+COLLECTED = ((1841, 300.0), (10464, 480.5), (12744, 557.7), (5702, 220.0), (1145, 52.4))
 PUBLISHED = {"name": "GPU Forecasters", "gpu_hours": 600, "kernels": 12388}
 # One knob of one operation's template each.
 KNOBS = (
@@ -229,11 +229,6 @@ def checks(rows: Rows) -> dict[str, Any]:
         "compiler": counts([r for r in rows if "PassManager::run failed" in r["message"]], "task"),
         "slips_passed": sum(bool(slip(r)) for r in good),
         "minutes": (max(r["measured_at"] for r in rows) - min(r["measured_at"] for r in rows)) / 60,
-        "async_copies": {
-            task: float(np.median([dict(r["features"])["async_copy_share"] for r in group]))
-            for task in ("matmul", "conv2d_1x1")
-            if (group := [r for r in good if r["task"] == task and dict(r["features"])["launches"] == 1])
-        },
         "slower_than_eager": sum(r["speedup"] < 1 for r in good),
     }
 
@@ -271,11 +266,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command")
     twice = commands.add_parser("retest")
-    twice.add_argument("first", type=Path)
     twice.add_argument("second", type=Path)
+    twice.add_argument("--cards", type=int, default=1, help="how many different GPUs the two times were")
     arguments = parser.parse_args()
     known = json.loads(RESULT.read_text()) if RESULT.exists() else {}
-    fresh = {"retest": retest(arguments.first, arguments.second)} if arguments.command == "retest" else corpus()
+    fresh = {"retest": retest(arguments.second, arguments.cards)} if arguments.command == "retest" else corpus()
     merged = known | rounded(fresh)
     lines = (f"{json.dumps(k)}: {json.dumps(merged[k], separators=(',', ':'))}" for k in sorted(merged))
     RESULT.write_text("{\n" + ",\n".join(lines) + "\n}\n")

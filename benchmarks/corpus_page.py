@@ -71,7 +71,6 @@ def _speedups(data: Mapping[str, Any]) -> list[str]:
     by_model = sum(op["origin"] == "model" for op in held)
     slower = below_eager(operations)
     good = data["gpu"]["status"]["ok"]
-    copies = data["checks"]["async_copies"]
     return [
         "## Speedups",
         "",
@@ -86,11 +85,7 @@ def _speedups(data: Mapping[str, Any]) -> list[str]:
         f"eager. The other {len(slower)}, with their best: "
         + ", ".join(f"`{name}` {best:.2f}" for name, best in slower.items())
         + ". All are products of matrices or convolutions (`triangle_incoming` is an einsum, `vecmat` has one row), "
-        "where eager calls cuBLAS and cuDNN. The templates of `conv2d_1x1` are all about ten times slower than cuDNN "
-        "or worse. The likely reason, not profiled: they compute addresses pixel by pixel, which keeps the compiler "
-        f"from wide, asynchronous loads (async copies are {copies['conv2d_1x1']:.1%} of the instructions of those "
-        f"with one launch, {copies['matmul']:.1%} for `matmul`), or they first pay for rearranging the image. A form "
-        "that takes an image's pixels in a row was added later and is not in these tables.",
+        "where eager calls cuBLAS and cuDNN.",
         "",
     ]
 
@@ -148,43 +143,38 @@ def _knobs(data: Mapping[str, Any]) -> list[str]:
 
 def _retest(data: Mapping[str, Any]) -> list[str]:
     r = data["retest"]
-    other = r["atomics_elsewhere"]
+    events = r["by_events"]
+    card = "another card of the kind" if r["cards"] > 1 else "such a card"
     lines = [
         "## Measured twice",
         "",
-        f"{r['candidates']} candidates of {r['operations']} operations, all correct, measured on an H200 on two "
-        f"occasions {r['minutes_apart']:.0f} minutes apart, each with workers and inputs of its own: "
-        f"{r['same_status']} ended the same way. Speedups are **{r['median']:.2%}** apart (median), {r['p90']:.1%} at "
-        f"the 90th percentile, {r['p99']:.1%} at the 99th, {r['worst']:.0%} at worst; Spearman "
-        f"**{r['spearman']:.4f}**; the 95 % intervals overlap for {r['intervals_overlap']} of {r['ok_in_both']}. "
-        "Failures were not repeated.",
+        f"{r['candidates']} candidates of {r['operations']} operations, drawn at random from those that were correct, "
+        f"measured again on {card}, a fresh machine, {r['minutes_apart'] / 60:.1f} hours later: {r['same_status']} "
+        f"ended the same way. Speedups are **{r['median']:.2%}** apart (median), {r['p90']:.1%} at the 90th "
+        f"percentile, {r['p99']:.1%} at the 99th, {r['worst']:.0%} at worst; Spearman **{r['spearman']:.4f}**; the "
+        f"95 % intervals overlap for {r['intervals_overlap']} of {r['ok_in_both']}. Failures were not repeated.",
         "",
-        f"The {len(r['outliers'])} that differ by more than 5 % are all histograms (without them the worst is "
-        f"{r['worst_but_histograms']:.1%}). Times of the second occasion over the first, by workload:",
+        f"{len(r['outliers'])} differ by more than 5 %:",
         "",
     ]
     rows = [
         (
-            f"{LANGUAGES[o['language']]}, {o['origin']}",
+            f"{o['task']}: {LANGUAGES[o['language']]}, {o['origin']}",
             " → ".join(short(v) for v in o["speedups"]),
             f"{o['apart']:.0%}",
-            ", ".join(f"{v:.2f}" for v in o["reference_moved"]),
-            ", ".join(f"{v:.2f}" for v in o["candidate_moved"]),
-            f"{o['quartiles_apart']:.2f}",
+            f"{o['reference_moved']:.2f}",
+            f"{o['candidate_moved']:.2f}",
         )
         for o in r["outliers"]
     ]
-    noise = [o["quartiles_apart"] - 1 for o in r["outliers"]]
-    head = ("histogram", "speedup", "apart", "reference", "candidate", "candidate's quartiles, upper / lower")
+    head = ("candidate", "speedup", "apart", "reference, second / first", "candidate, second / first")
     return [
         *lines,
         *table(head, rows),
-        "Both moved, mostly the candidate more than the reference, and even within one measurement the candidate's "
-        f"quartiles lie {min(noise):.0%} to {max(noise):.0%} apart. Histograms are the one operation whose runs are "
-        "not replayed as CUDA graphs: all are timed by events, with the host's launches in between, probably because "
-        "their reference, `torch.bincount`, waits for the host and cannot be captured. Contention of atomics alone "
-        f"is not the reason as far as these data tell: {other['candidates']} candidates of other operations that use "
-        f"atomics are {other['median']:.1%} apart (median), {other['worst']:.1%} at worst.",
+        f"{', '.join(events['operations'])}: its {events['candidates']} candidates are not replayed as CUDA graphs "
+        "but timed by events, with the host's launches in between, probably because the reference, `torch.bincount`, "
+        f"waits for the host and cannot be captured; they are {events['median']:.1%} apart in the median. Of all "
+        f"others the worst is {r['worst_by_graphs']:.1%} apart.",
         "",
     ]
 

@@ -1,7 +1,8 @@
-"""Two measurements of the same candidates, compared: a part of `benchmarks.corpus_numbers`."""
+"""Candidates of the corpus measured a second time, compared: a part of `benchmarks.corpus_numbers`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,60 +12,62 @@ from foretell.belief import spearman
 from foretell.kernels.corpus import table
 
 OUTLIER = 0.05
+Row = Mapping[str, Any]
 
 
-def retest(first: Path, second: Path) -> dict[str, Any]:
-    """The same candidates measured twice: how far apart the speedups are, and what moved where they are."""
-    a, b = ({r["candidate"]["id"]: r for r in table.records(path)} for path in (first, second))
-    both = [(a[i], b[i]) for i in b if i in a]
-    results = [(p["measurement"], q["measurement"]) for p, q in both]
-    good = [(p, q) for p, q in both if p["measurement"]["speedup"] and q["measurement"]["speedup"]]
-    speedups = np.array([[r["measurement"]["speedup"] for r in pair] for pair in good])
+def retest(second: Path, cards: int, data: Path = table.FOLDER) -> dict[str, Any]:
+    """How far apart the speedups of the corpus and of a later catalogue are, and what moved where they are."""
+    known = {r["key"]: r for r in table.read(data)}
+    again = [table.row(record) for record in table.records(second)]
+    both = [(known[r["key"]], r) for r in again if r["key"] in known]
+    good = [(p, q) for p, q in both if p["speedup"] and q["speedup"]]
+    speedups = np.array([[r["speedup"] for r in pair] for pair in good])
     apart = np.abs(speedups[:, 0] / speedups[:, 1] - 1)
-    rest = [d for d, (p, _) in zip(apart, good, strict=True) if p["task"] != "histogram"]
-    atomics = [
-        d
-        for d, (p, _) in zip(apart, good, strict=True)
-        if p["task"] != "histogram" and p["build"]["features"].get("atomic_share", 0) > 0
-    ]
+    graphs = np.array([q["method"].startswith("CUDA graph") for _, q in good])
     order = [int(i) for i in np.argsort(-apart) if apart[i] > OUTLIER]
+    minutes = np.median([q["measured_at"] - p["measured_at"] for p, q in both]) / 60
     return {
         "candidates": len(both),
+        "cards": cards,
         "operations": len({p["task"] for p, _ in both}),
-        "same_status": sum(p["status"] == q["status"] for p, q in results),
+        "same_status": sum(p["status"] == q["status"] for p, q in both),
         "ok_in_both": len(good),
-        "minutes_apart": (min(q["t"] for _, q in both) - min(p["t"] for p, _ in both)) / 60,
+        "minutes_apart": float(minutes),
         "median": float(np.median(apart)),
         "p90": float(np.quantile(apart, 0.9)),
         "p99": float(np.quantile(apart, 0.99)),
         "worst": float(apart.max()),
         "spearman": spearman(speedups[:, 0], speedups[:, 1]),
-        "intervals_overlap": sum(max(p["low"], q["low"]) <= min(p["high"], q["high"]) for p, q in results if p["low"]),
-        "worst_but_histograms": max(rest),
-        "atomics_elsewhere": {"candidates": len(atomics), "median": float(np.median(atomics)), "worst": max(atomics)},
-        "outliers": [outlier(*good[i], float(apart[i])) for i in order],
+        "intervals_overlap": sum(max(p["low"], q["low"]) <= min(p["high"], q["high"]) for p, q in good),
+        "reference_moved": float(np.median([_moved(p, q, "reference") for p, q in good])),
+        "candidate_moved": float(np.median([_moved(p, q, "candidate") for p, q in good])),
+        "by_events": {
+            "candidates": int((~graphs).sum()),
+            "median": float(np.median(apart[~graphs])),
+            "operations": sorted({p["task"] for (p, _), graph in zip(good, graphs, strict=True) if not graph}),
+        },
+        "worst_by_graphs": float(apart[graphs].max()),
+        "outliers": [_outlier(*good[i], float(apart[i])) for i in order],
     }
 
 
-def outlier(first: dict[str, Any], second: dict[str, Any], apart: float) -> dict[str, Any]:
-    """Where the two differ: by how much the reference's and the candidate's median times moved, in each workload."""
-    moved = {
-        f"{who}_moved": [
-            float(np.median(q[f"{who}_us"]) / np.median(p[f"{who}_us"]))
-            for p, q in zip(first["measurement"]["timings"], second["measurement"]["timings"], strict=True)
-        ]
-        for who in ("reference", "candidate")
-    }
-    noise = [float(np.subtract(*np.quantile(np.log2(t["candidate_us"]), (0.75, 0.25))))
-             for r in (first, second) for t in r["measurement"]["timings"]]  # fmt: skip
-    candidate = first["candidate"]
+def _moved(first: Row, second: Row, who: str) -> float:
+    """Second time over first, over workloads."""
+    pairs = zip(first["workloads"], second["workloads"], strict=True)
+    return float(np.exp(np.mean([np.log(q[f"{who}_us"] / p[f"{who}_us"]) for p, q in pairs])))
+
+
+def _outlier(first: Row, second: Row, apart: float) -> dict[str, Any]:
     return {
-        "id": candidate["id"],
+        "id": first["id"],
         "task": first["task"],
-        "language": candidate["language"],
-        "origin": candidate["origin"]["kind"],
-        "speedups": [r["measurement"]["speedup"] for r in (first, second)],
+        "language": first["language"],
+        "origin": first["origin"],
+        "method": second["method"],
+        "speedups": [first["speedup"], second["speedup"]],
         "apart": apart,
-        **moved,
-        "quartiles_apart": 2 ** float(np.median(noise)),
+        "reference_moved": _moved(first, second, "reference"),
+        "candidate_moved": _moved(first, second, "candidate"),
+        "atomics": dict(second["features"]).get("atomic_share", 0.0) > 0.0,
+        "candidate_us": [r["workloads"][0]["candidate_us"] for r in (first, second)],
     }

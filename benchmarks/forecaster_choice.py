@@ -1,4 +1,4 @@
-"""Why `features` is a Gaussian process: it against scikit-learn's tree ensembles on the same measured candidates.
+"""Why `online` is a Gaussian process: it (over the roofline) and tree ensembles on the same measured candidates.
 
     python -m benchmarks.forecaster_choice [--catalogue runs/cpu_policies/catalogue.jsonl]
 
@@ -30,7 +30,8 @@ from foretell.kernels.store.catalogue import Catalogue
 
 SIZES = (10, 20, 40, 80)
 REPEATS = 3
-MODELS = ("features", "extra trees", "random forest", "constant")
+ONLINE = "online:roofline"  # what knows nothing but the run
+MODELS = (ONLINE, "extra trees", "random forest", "constant")
 Pair = tuple[Subject, Measurement]
 
 
@@ -44,8 +45,8 @@ def read(path: Path) -> dict[str, list[Pair]]:
 def forecasts(model: str, task: str, known: list[Pair], asked: list[Subject], seed: int) -> list[Forecast]:
     device = detect_cpu()
     truths = np.array([outcome.log2_speedup for _, outcome in known])
-    if model == "features":
-        forecaster = make("features", seed)
+    if model == ONLINE:
+        forecaster = make(ONLINE, seed)
         forecaster.learn(tasks()[task], device, known)
         return forecaster.forecast(tasks()[task], device, asked)
     if model == "constant":
@@ -110,7 +111,7 @@ def page(result: dict[str, Any]) -> str:
         f"{len(result['candidates'])} CPU tasks, {sum(result['candidates'].values())} correct candidates measured by "
         f"`benchmarks.cpu_policies`; learn from n in random order, forecast the rest; {REPEATS} repeats.",
         "Cells: Spearman / CRPS over log2 speedup / coverage of the 80 % interval. All models get the same static and",
-        "build features; `features` also uses token shingles, the reference as a known point and a spread set by its",
+        "build features; `online` also uses token shingles, the reference as a known point and a spread set by its",
         "own one-step-ahead errors. A constant ranks nothing.",
         "",
         "| model | " + " | ".join(f"n = {n}" for n in SIZES) + " | seconds (learn and forecast) |",

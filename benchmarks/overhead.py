@@ -94,14 +94,14 @@ class TimedProposer(FakeProposer):
 
 
 def forecasters() -> dict[str, Callable[[], Forecaster]]:
-    """The cheap fake, and the project's feature model where it is there."""
+    """The cheap fake, and the forecaster that a search uses where it is there."""
     found: dict[str, Callable[[], Forecaster]] = {"fake": FakeForecaster}
     try:
         from foretell.kernels.forecast import make
     except ImportError:
-        print("the feature forecaster is not there yet: only the fake one is timed", file=sys.stderr)
+        print("the forecasters are not there yet: only the fake one is timed", file=sys.stderr)
     else:
-        found["features"] = lambda: make("features", 0)
+        found["online"] = lambda: make("online", 0)
     return found
 
 
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument(
-        "--forecasters", nargs="+", default=None, help="of: fake features; all that are there if left out"
+        "--forecasters", nargs="+", default=None, help="of: fake online; all that are there if left out"
     )
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []

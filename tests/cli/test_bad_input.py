@@ -168,7 +168,8 @@ def test_report_into_a_directory(invoke: Invoke, run: Path, own_place: Path) -> 
     [
         ("--profile", "hasty", "quick, standard, thorough"),
         ("--policy", "guess", "selective"),
-        ("--forecaster", "oracle", "features"),
+        ("--forecaster", "oracle", "cascade, features, online, roofline"),
+        ("--forecaster", "online:oracle", "cascade, features, online, roofline"),
         ("--measurements", "0", "above zero"),
         ("--seconds", "-1", "above zero"),
         ("--seed", "-1", "must not be negative"),

@@ -65,10 +65,10 @@ def test_the_same_command_says_the_same(invoke: Invoke, corpus: Path, own_place:
 
 
 def test_limits_tiers_and_learning(invoke: Invoke, corpus: Path, own_place: Path) -> None:
-    wanted = ("--forecaster", "features", "--split", "all", "--resamples", "5", "--json", "e.json")
+    wanted = ("--forecaster", "online", "--split", "all", "--resamples", "5", "--json", "e.json")
     assert invoke("eval", "--data", corpus, *wanted, "--limit", "8", "--learn", "3").exit_code == 0
     (one,) = json.loads((own_place / "e.json").read_text())["results"]
-    assert one["candidates"] == 4 * (8 - 3) and one["forecaster"] == "features"
+    assert one["candidates"] == 4 * (8 - 3) and one["forecaster"] == "online"
     roofline = ("--forecaster", "roofline", "--split", "all", "--resamples", "5", "--json", "e.json")
     aurocs = {}
     for tier in ("source", "build"):

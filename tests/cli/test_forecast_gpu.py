@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from foretell.cli.app import app
+from foretell.kernels.forecast import trained
+from foretell.kernels.forecast.memory import Memory, Remembered
 
 KERNEL = Path(__file__).parents[2] / "data" / "written" / "softmax" / "triton_1.py"
 
@@ -26,6 +29,20 @@ def test_from_the_source_alone_with_reasons() -> None:
     told = json.loads(text)
     assert told["results"][0]["builds"] is None and 0 < told["results"][0]["speedup"] < 100
     assert len(told["why"][0]["moved"]) == 5
+
+
+def test_the_nearest_measured_kernels_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = Remembered("0123", "softmax", "softmax", "triton", "NVIDIA H200", "block 1024, form [odd]")
+    memory = Memory.of(("source.tokens",), [{"source.tokens": 300.0}], [1.0], [row])
+    known = replace(trained.shipped(), memories={"gpu": memory})
+    monkeypatch.setattr(trained, "shipped", lambda: known)
+    words = ("forecast", "softmax", KERNEL, "--device", "a100", "--source-only")
+    code, text = _run(*words)
+    assert code == 0 and "nearest measured kernels" in text, text
+    assert "2.00x  softmax in triton, NVIDIA H200" in text and "block 1024, form [odd]" in text
+    [told] = json.loads(_run(*words, "--json")[1])["why"]
+    [near] = told["neighbours"]
+    assert (near["id"], near["task"], near["speedup"]) == ("0123", "softmax", 2.0) and near["likeness"]
 
 
 def test_after_a_build_for_a_gpu_that_is_not_there() -> None:

@@ -93,7 +93,7 @@ class World:
         self._seen: set[str] = set()
 
     def started(self) -> RunStarted:
-        config = SearchConfig("cpp", 0, QUICK).resolved("softmax", "selective", "puct", "features", "template")
+        config = SearchConfig("cpp", 0, QUICK).resolved("softmax", "selective", "puct", "online", "template")
         return RunStarted(config, DEVICE, self.reference, "0.1.0")
 
     def candidate(self) -> Candidate:
@@ -165,7 +165,7 @@ def events_of_a_run(rounds: int = 7, batch: int = 16, seed: int = 1, verify: boo
             elif audit or action is Action.MEASURE:
                 wrong = failed(Status.WRONG, "output 'out' at rows=17 cols=129: 17 of 2193 differ, worst 0.4 <b>")
                 outcomes.append(Measured(candidate.id, wrong if fails else world.timed(log2), audit))
-        events.append(Round(number, (world.reference.id,), tuple(children), "features", 0.02))
+        events.append(Round(number, (world.reference.id,), tuple(children), "online", 0.02))
         for outcome in outcomes:
             events.append(outcome)
             if outcome.measurement.status is not Status.INFRASTRUCTURE:
@@ -192,7 +192,7 @@ def events_of_failures(count: int = 6) -> list[Event]:
         status = kinds[index % len(kinds)]
         outcomes.append(Measured(candidate.id, failed(status, f"it was {status.value}")))
     done = Finished(StopReason.EXHAUSTED, None, 0.4)
-    return [world.started(), Round(0, (world.reference.id,), tuple(children), "features", 0.01), *outcomes, done]
+    return [world.started(), Round(0, (world.reference.id,), tuple(children), "online", 0.01), *outcomes, done]
 
 
 def state_of(events: Sequence[Event]) -> RunState:

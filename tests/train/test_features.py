@@ -15,7 +15,8 @@ from foretell.kernels.corpus.table import read
 from foretell.kernels.devices import described
 from foretell.kernels.evaluate.pools import subject_of
 from foretell.kernels.forecast import TrainedForecaster
-from foretell.kernels.forecast.model import REGIMES
+from foretell.kernels.forecast.explain import explain
+from foretell.kernels.forecast.model import REGIMES, Model
 from foretell.kernels.library import get
 from foretell.train.features import Effort, train
 
@@ -45,3 +46,8 @@ def test_a_model_is_trained_saved_and_of_use(rows: list[dict[str, Any]], tmp_pat
     task = get(HELD, "gpu")
     told = TrainedForecaster(model).forecast(task, devices["NVIDIA H200"], [subject_of(r, "build") for r in held])
     assert spearman([f.mean for f in told], [r["speedup"] for r in held]) > 0.4
+    remembered = Model.load(tmp_path / "one.npz").memory("gpu").rows
+    assert {row.task for row in remembered} == set(TASKS)
+    near = explain(TrainedForecaster(model), task, devices["NVIDIA H200"], subject_of(held[0], "build")).neighbours
+    assert len(near) == 3 and all(one.task in ("row_sum", "row_max") for one in near)  # others of its family
+    assert all(0.0 < one.speedup < 100.0 and one.device == "NVIDIA H200" and one.words for one in near)

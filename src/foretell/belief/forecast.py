@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import le, lt
 from statistics import NormalDist
 from typing import Any, overload
 
@@ -69,9 +70,9 @@ class Forecast:
         if len(knots) < 2 or len(knots) != len(levels):
             raise ValueError(f"need two or more knots and a level for each, got {len(knots)} and {len(levels)}")
         # Written so that a NaN fails the comparison.
-        if not all(knots[i] < knots[i + 1] for i in range(len(knots) - 1)):
+        if not all(map(lt, knots, knots[1:])):
             raise ValueError("knots must be numbers that strictly increase")
-        if not all(levels[i] <= levels[i + 1] for i in range(len(levels) - 1)):
+        if not all(map(le, levels, levels[1:])):
             raise ValueError("levels must be numbers that never decrease")
         if levels[0] != 0.0 or levels[-1] != 1.0:
             raise ValueError(f"levels must run from 0 to 1, got {levels[0]!r} to {levels[-1]!r}")
@@ -108,9 +109,9 @@ class Forecast:
         at, marks = [float(value) for value in values], [float(level) for level in levels]
         if len(at) != len(marks) or len(at) < 2:
             raise ValueError(f"need two or more quantiles and a level for each, got {len(at)} and {len(marks)}")
-        if not all(marks[i] < marks[i + 1] for i in range(len(marks) - 1)) or marks[0] < 0.0 or marks[-1] > 1.0:
+        if not all(map(lt, marks, marks[1:])) or marks[0] < 0.0 or marks[-1] > 1.0:
             raise ValueError(f"quantile levels must strictly increase within [0, 1], got {marks}")
-        if not all(at[i] <= at[i + 1] for i in range(len(at) - 1)):
+        if not all(map(le, at, at[1:])):
             raise ValueError(f"quantile values must be numbers that never decrease, got {at}")
         at = list(_parted(at))
         low_gap = _TAIL_STRETCH * (at[1] - at[0]) / (marks[1] - marks[0])

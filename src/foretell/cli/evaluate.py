@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foretell.kernels.protocols import Forecaster
 
 HERE = Path("data")
-USUAL = ("constant", "random", "roofline", "trained")
+USUAL = ("constant", "random", "roofline", "features")
 HELP = "foretell eval --help"
 LABEL_WIDTH, INTERVAL_WIDTH = 40, 25  # columns; where they do not fit, the terminal shows no intervals
 
@@ -130,7 +130,7 @@ def _forecaster(name: str, known: Past | None, seed: int) -> Forecaster:
     try:
         return make(name, seed)
     except UnknownForecaster as error:
-        names = ", ".join((*CONTROLS, *sorted(FORECASTERS)))
+        names = ", ".join((*CONTROLS, *FORECASTERS))
         raise BadInput(f"there is no forecaster {name!r}", names, HELP) from error
     except BadModelName as error:
         raise BadInput(str(error), "the name of a language model as docs/lm.md has it", HELP) from error

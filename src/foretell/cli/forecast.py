@@ -36,7 +36,8 @@ def forecast(
     task: TaskName,
     files: Files,
     forecaster: Annotated[
-        str | None, typer.Option(help="Who forecasts: features, trained, roofline or a language model's name.")
+        str | None,
+        typer.Option(help="Who forecasts: online, features, roofline, online:NAME, cascade:NAME,... or a model."),
     ] = None,
     device: Annotated[str | None, typer.Option(help="A GPU, there or not: h200, h100, a100, rtx4090, ...")] = None,
     source_only: Annotated[bool, typer.Option(help="Do not build: say what the source alone tells.")] = False,
@@ -44,11 +45,11 @@ def forecast(
 ) -> None:
     """Say how your kernels would do, without running them.
 
-    For this machine's CPU `features` learns from what was measured here; for a GPU `trained` speaks, a model of
-    thousands of measured kernels.
+    `features` is a model of thousands of measured kernels, and speaks for a GPU. For this machine's CPU `online`
+    corrects it by what was measured here.
     """
     if device is not None:
-        _for_gpu(task, files, forecaster or "trained", device, source_only, as_json)
+        _for_gpu(task, files, forecaster or "features", device, source_only, as_json)
         return
     from foretell.cli.inputs import read_candidates
     from foretell.cli.parts import catalogue, forecaster_named
@@ -57,7 +58,7 @@ def forecast(
     from foretell.kernels.protocols import Subject
 
     wanted = library.get(task)
-    teller = forecaster_named(forecaster or "features")
+    teller = forecaster_named(forecaster or "online")
     bench = CpuBench()
     builds: list[Build | None] = [None] * len(files)
     try:
@@ -74,31 +75,48 @@ def forecast(
         forecasts = teller.forecast(wanted, bench.device, subjects)
     found = list(zip(files, candidates, builds, forecasts, strict=True))
     if as_json:
-        document(_document(wanted, bench.device, teller.name, len(known), found))
+        document(_document(wanted, bench.device, teller.name, len(known), found) | {"troubles": _troubles(teller)})
     else:
         _show(wanted, bench.device, teller.name, len(known), found)
-    if not all(build is None or build.ok for build in builds):
+    if _in_trouble(teller, files) or not all(build is None or build.ok for build in builds):
         raise typer.Exit(FAILED)
 
 
 def _for_gpu(task: str, files: list[Path], teller: str, device: str, source_only: bool, as_json: bool) -> None:
-    from foretell.cli.forecast_gpu import build_for, device_named, read_gpu_candidates
+    from foretell.cli.forecast_gpu import build_for, device_named, parsed, read_gpu_candidates, start_builders
     from foretell.cli.parts import forecaster_named
     from foretell.kernels import library
     from foretell.kernels.protocols import Subject
 
     on, wanted = device_named(device), library.get(task, "gpu")
-    speaker = forecaster_named(teller)
     candidates = read_gpu_candidates(task, files)
-    builds = [None] * len(files) if source_only else build_for(on, task, candidates)
+    if not source_only:
+        start_builders()
+    speaker = forecaster_named(teller)
+    builds = [parsed(c) for c in candidates] if source_only else build_for(on, task, candidates)
     subjects = [Subject(c, b) for c, b in zip(candidates, builds, strict=True)]
     found = list(zip(files, candidates, builds, speaker.forecast(wanted, on, subjects), strict=True))
     if as_json:
-        document(_document(wanted, on, speaker.name, 0, found) | {"why": _reasons(speaker, wanted, on, subjects)})
+        more = {"why": _reasons(speaker, wanted, on, subjects), "troubles": _troubles(speaker)}
+        document(_document(wanted, on, speaker.name, 0, found) | more)
     else:
         _show(wanted, on, speaker.name, 0, found, _reasons(speaker, wanted, on, subjects), _basis(speaker))
-    if not all(build is None or build.ok for build in builds):
+    if _in_trouble(speaker, files) or not all(build is None or build.ok for build in builds):
         raise typer.Exit(FAILED)
+
+
+def _troubles(speaker: Forecaster) -> list[str | None]:
+    """For each forecast why it is not the forecaster's own, where it told so; a language model may have no answer."""
+    return list(getattr(speaker, "last_troubles", ()))
+
+
+def _in_trouble(speaker: Forecaster, files: list[Path]) -> bool:
+    """Say which forecasts are not the forecaster's own."""
+    found = [(path, why) for path, why in zip(files, _troubles(speaker), strict=False) if why is not None]
+    for path, why in found:
+        text = f"no answer about {path} ({why}): what is told of it is the forecast of physics alone"
+        progress_console().print(f"warning: {text}", style="yellow", soft_wrap=True, markup=False)
+    return bool(found)
 
 
 def _basis(speaker: Forecaster) -> str:
@@ -198,12 +216,25 @@ def _show_one(path: Path, told: Forecast) -> None:
 
 
 def _show_why(why: dict[str, Any]) -> None:
+    from rich.markup import escape
+
+    from foretell.report.numbers import percent, times
+
     console = people()
-    outside = f"; {why['outside']:.0%} of its numbers lie outside what the model has seen" if why["outside"] else ""
-    console.print(f"  [dim]{_KNOWN[why['regime']]}{outside}; moved most by[/]", soft_wrap=True)
+    console.print(f"  [dim]{_KNOWN[why['regime']]}[/]", soft_wrap=True)
+    if why["outside"]:
+        told = f"{percent(why['outside'])} of its numbers lie outside what the model has seen: the interval is wider"
+        console.print(f"  [yellow]{told}[/]", soft_wrap=True, highlight=False)
+    console.print("  [dim]moved most by[/]")
     for each in why["moved"]:
         told = f"{each['name']} {each['value']:.3g} (typical {each['typical']:.3g})"
         console.print(f"  [dim]{told:<58} x{each['factor']:.2f}[/]", highlight=False)
+    if why["neighbours"]:
+        console.print("  [dim]nearest measured kernels[/]")
+    for each in why["neighbours"]:
+        named = f"{each['task']} in {each['language']}, {each['device']}; {each['likeness']}"
+        told = f"{times(each['speedup'], sign='x'):>6}  {named}: {each['words']}".removesuffix(": ")
+        console.print(f"  [dim]{escape(told)}[/]", highlight=False, soft_wrap=True)
     console.print()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
     from foretell.kernels.protocols import Build
+
+_CUDA_HINT = "put CUDA text into a Python module with foretell.cuda.compile"
 
 
 def device_named(name: str) -> Device:
@@ -36,23 +41,54 @@ def read_gpu_candidates(task: str, paths: Sequence[Path]) -> list[Candidate]:
 
     found = []
     for path in paths:
+        if path.suffix.lower() in (".cpp", ".cc", ".cxx", ".cu", ".cuh", ".c", ".h"):
+            raise BadInput(
+                f"{path} is C++ or CUDA by its ending", "a Python module with kernel(*inputs), for a GPU", _CUDA_HINT
+            )
         source = read_text(path, "a module with kernel(*inputs)", f"foretell tasks {task} --reference")
         found.append(Candidate(task, language_of(source), source, Origin("person", {"file": path.name})))
     return found
 
 
-def build_for(device: Device, task: str, candidates: Sequence[Candidate]) -> list[Build | None]:
-    """Builds for the device, in processes of their own; None where no compiler is installed."""
+def parsed(candidate: Candidate) -> Build | None:
+    """What is known before any build: a source that is no Python will not build. None where there is nothing to say."""
+    from foretell.kernels.measurement import Status
+    from foretell.kernels.protocols import Build
+
     try:
-        import torch  # noqa: F401
-        import triton  # noqa: F401
-    except ImportError:
-        return [None] * len(candidates)
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(candidate.source)
+    except SyntaxError as error:
+        return Build(Status.COMPILE_ERROR, f"not a Python module: {error.msg} (line {error.lineno})")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Build(Status.COMPILE_ERROR, f"not a Python module: {error}")
+    return None
+
+
+def start_builders() -> None:
+    """Let the builders' server import torch and Triton, which takes long, while this process gets ready to forecast."""
+    if _can_build():
+        from multiprocessing import forkserver
+
+        from foretell.kernels.bench.gpu.handle import fork_server
+
+        fork_server()
+        forkserver.ensure_running()
+
+
+def _can_build() -> bool:
+    return find_spec("torch") is not None and find_spec("triton") is not None
+
+
+def build_for(device: Device, task: str, candidates: Sequence[Candidate]) -> list[Build | None]:
+    """Builds for the device, in processes of their own; without compilers, what `parsed` says."""
+    if not _can_build():
+        return [parsed(candidate) for candidate in candidates]
     from foretell.kernels.bench.gpu.builders import BuilderPool
     from foretell.kernels.bench.gpu.problem import TaskProblem
+    from foretell.kernels.multiprocessor import capability_of
 
-    capability = int(device.toolchain.removeprefix("sm_").split(",")[0])
-    pool = BuilderPool(capability, min(len(candidates), 2))
+    pool = BuilderPool(capability_of(device), min(len(candidates), 2), multiprocessors=device.cores)
     try:
         with progress_console().status(f"building for {device.name}"):
             futures = [pool.submit(TaskProblem(task).spec, candidate) for candidate in candidates]

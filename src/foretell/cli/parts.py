@@ -55,7 +55,7 @@ def new_parts(task: Task, wishes: Wishes) -> Parts:
         asked = {name: getattr(wishes, name) for name in ("measurements", "seconds", "candidates")}
         budgets = replace(profile.budgets, **{name: value for name, value in asked.items() if value is not None})
         config = SearchConfig(LANGUAGE, wishes.seed or 0, replace(profile, budgets=budgets))
-    return _assemble(task, config, wishes.policy or "selective", wishes.forecaster or "features", "puct")
+    return _assemble(task, config, wishes.policy or "selective", wishes.forecaster or "online", "puct")
 
 
 def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> Parts:

@@ -47,7 +47,9 @@ def search(
     forecaster: Annotated[
         str | None,
         typer.Option(
-            help="Who forecasts: features, trained or roofline.", show_default="features", rich_help_panel=_PARTS
+            help="Who forecasts: online, features, roofline, online:NAME, cascade:NAME,... or a language model's name.",
+            show_default="online",
+            rich_help_panel=_PARTS,
         ),
     ] = None,
     seed: Annotated[

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.output import people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.device import Device
+
+Out = Annotated[Path, typer.Option(help="The model to write (.npz).")]
+Folder = Annotated[Path, typer.Option("--data", help="The folder of the corpus.")]
 
 train = typer.Typer(help="Train forecasters on the corpus of measured kernels.")
 
@@ -16,8 +22,8 @@ train = typer.Typer(help="Train forecasters on the corpus of measured kernels.")
 @train.command()
 @plainly
 def features(
-    out: Annotated[Path, typer.Option(help="The model to write (.npz).")],
-    folder: Annotated[Path, typer.Option("--data", help="The folder of the corpus.")] = Path("data"),
+    out: Out,
+    folder: Folder = Path("data"),
     seed: int = 0,
     quick: Annotated[bool, typer.Option(help="A tenth of the trees: to try things out.")] = False,
 ) -> None:
@@ -26,9 +32,21 @@ def features(
         import sklearn  # noqa: F401
     except ImportError as error:
         raise BadInput("scikit-learn is not installed", "scikit-learn", "pip install foretell[data]") from error
+    from foretell.train.features import Effort, train
+
+    rows, devices = _corpus(folder)
+    effort = Effort(30, 20, 30, 2) if quick else Effort()
+    console = progress_console()
+    model = train(rows, devices, seed, effort, lambda words: console.print(words))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    model.save(out)
+    people().print(f"{model.about['rows']} rows learnt; {out} is {out.stat().st_size / 1e6:.1f} MB")
+
+
+def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:
+    """The corpus's rows and their devices; BadInput where it cannot be read or is not there."""
     from foretell.kernels.corpus.table import NoArrow, files, read
     from foretell.kernels.devices import UnknownDevice, described
-    from foretell.train.features import Effort, train
 
     try:
         rows = read(folder) if files(folder) else []
@@ -37,9 +55,4 @@ def features(
         raise BadInput(str(error), "a corpus of known devices, and pyarrow") from error
     if not rows:
         raise BadInput(f"there is no corpus in {folder}", "corpus_*.parquet", "foretell data import FILE")
-    effort = Effort(30, 20, 30, 2) if quick else Effort()
-    console = progress_console()
-    model = train(rows, devices, seed, effort, lambda words: console.print(words))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    model.save(out)
-    people().print(f"{model.about['rows']} rows learnt; {out} is {out.stat().st_size / 1e6:.1f} MB")
+    return rows, devices

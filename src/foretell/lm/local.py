@@ -80,15 +80,20 @@ class LocalModel:
             return []
         with self._lock:
             try:
-                model, tokenizer = self._loaded or self._load()
+                model, tokenizer = self.load()
             except Exception as error:  # readers of weights raise anything, a plain Exception too
                 text = f"cannot load {self._weights.path} ({type(error).__name__}: {str(error)[:300]})"
                 hint = ": `pip install transformers`" if isinstance(error, ImportError) else ""
                 return [Failure(Trouble.UNREACHABLE, text + hint) for _ in requests]
-            self._loaded = (model, tokenizer)
             return _Session(model, tokenizer, self._weights).ask(requests)
 
-    def _load(self) -> tuple[Any, Any]:
+    def load(self) -> tuple[Any, Any]:
+        """Model and tokenizer, read on the first call; raises whatever their reader does."""
+        if self._loaded is None:
+            self._loaded = self._read()
+        return self._loaded
+
+    def _read(self) -> tuple[Any, Any]:
         transformers: Any = importlib.import_module("transformers")
         torch: Any = importlib.import_module("torch")
         path, extra = self._weights.path, {}
@@ -172,11 +177,13 @@ class _Session:
         if "logits_to_keep" in accepted:
             extra["logits_to_keep"] = 1
         logits = self._model(input_ids=ids, attention_mask=mask, **extra).logits[:, -1, :].float()
-        probs = self._torch.softmax(logits, dim=-1).cpu()
+        wanted = [token for choice in choices for token in tokens[choice]]
+        probs = self._torch.softmax(logits, dim=-1)[:, wanted].tolist()  # a few columns: the vocabulary is large
         seconds = (time.perf_counter() - started_s) / len(batch)
         answers: dict[int, Reply | Failure] = {}
         for row, prompt in zip(probs, batch, strict=True):
-            found = {choice: float(sum(float(row[i]) for i in tokens[choice])) for choice in choices}
+            by_token = dict(zip(wanted, row, strict=True))
+            found = {choice: float(sum(by_token[token] for token in tokens[choice])) for choice in choices}
             if not all(0.0 <= p <= 1.001 for p in found.values()):  # NaN from overflow in a narrow type
                 answers[prompt.place] = Failure(Trouble.MALFORMED, "the model gave no numbers: use a wider dtype")
                 continue
@@ -194,11 +201,13 @@ class _Session:
             sampling = {"do_sample": True, "temperature": request.temperature, "top_p": 1.0, "top_k": 0}
             if request.seed is not None:
                 self._torch.manual_seed(request.seed)
+        ends = self._ends()
+        if ends:  # not every file of weights says what ends an answer
+            sampling["eos_token_id"] = sorted(ends)
         written = self._model.generate(
             input_ids=ids, attention_mask=mask, max_new_tokens=request.max_tokens, pad_token_id=self._pad, **sampling
         )[:, ids.shape[1] :].tolist()
         seconds = (time.perf_counter() - started_s) / len(batch)
-        ends = self._ends()
         answers: dict[int, Reply | Failure] = {}
         for tokens, prompt in zip(written, batch, strict=True):
             stop = next((i for i, token in enumerate(tokens) if token in ends), None)

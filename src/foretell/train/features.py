@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,15 @@ from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import TIERS, subject_of
 from foretell.kernels.evaluate.pools import Tier as Shown
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
-from foretell.kernels.forecast.model import LEVELS, REGIMES, Model, Tier
+from foretell.kernels.forecast.model import ESTIMATE, LEAST_SCALE_LOG2, LEVELS, REGIMES, Model, Tier
 from foretell.kernels.forecast.trees import FloatArray, Trees, of_boosting
 from foretell.kernels.library import get
+from foretell.train.memory import remember
 
 LEAST_FOREIGN = 100  # errors from which the spread of programs that no template made gets a shape of its own
 SMALLEST_ERROR_LOG2 = 0.01
-_ABSOLUTE_TASK = ("task.floor_us", "task.flops", "task.bytes", "task.side_max", "task.side_min")
+# Chosen by leaving families out of the rows for training: what a source alone cannot tell has no median to aim at.
+_LOSS = {"source": "squared_error", "build": "absolute_error"}
 _SPEED = {"learning_rate": 0.06, "max_leaf_nodes": 31, "min_samples_leaf": 20, "l2_regularization": 1.0}
 
 Say = Callable[[str], None]
@@ -36,10 +38,10 @@ Mask = NDArray[np.bool_]
 class Effort:
     """How many trees each part gets, and in how many parts rows are left out; less makes a quick model for tests."""
 
-    speed: int = 300
+    speed: int = 200
     error: int = 80
-    failure: int = 200
-    folds: int = 4
+    failure: int = 150
+    folds: int = 5
 
 
 @dataclass(frozen=True)
@@ -63,27 +65,48 @@ class Rows:
     def works(self) -> Mask:
         return np.isfinite(self.log2)
 
+    def shown(self, chosen: Mask) -> FloatArray:
+        """The table of some rows; a column of which nothing is known there says 0."""
+        found = self.table[chosen]
+        found[:, ~np.isfinite(found).any(axis=0)] = 0.0
+        return found
+
+    def only(self, wanted: Callable[[str], bool]) -> Rows:
+        """The rows with some columns only."""
+        places = [i for i, name in enumerate(self.names) if wanted(name)]
+        return replace(self, names=tuple(self.names[i] for i in places), table=self.table[:, places])
+
 
 def train(
-    rows: Sequence[Mapping[str, Any]], devices: Mapping[str, Device], seed: int, effort: Effort, say: Say
+    rows: Sequence[Mapping[str, Any]],
+    devices: Mapping[str, Device],
+    seed: int,
+    effort: Effort,
+    say: Say,
+    wanted: Callable[[str], bool] = lambda column: True,
+    tiers: Sequence[Shown] = TIERS,
 ) -> Model:
-    """A model of the rows for training; reference times are taken from all rows, since they are no candidate's."""
+    """A model of the rows for training; reference times are taken from all rows, since they are no candidate's.
+
+    `wanted` picks the columns that the model is to see, `tiers` what it is to know: the source, the build.
+    """
     references = reference_times(rows)
     chosen = [r for r in rows if r["split"] == "train"]
-    tiers = {}
+    fitted = {}
     for kind in sorted({r["kind"] for r in chosen}):
-        for tier in TIERS:
+        for tier in tiers:
             own = [r for r in chosen if r["kind"] == kind and (tier == "source" or r["features"])]
-            prepared = prepare(own, devices, references, tier)
+            prepared = prepare(own, devices, references, tier).only(wanted)
             say(f"{kind}, {tier}: {len(own)} rows, {len(prepared.names)} columns")
-            tiers[f"{kind}.{tier}"] = fit_tier(prepared, seed, effort, say)
-    return Model(
-        tiers,
+            fitted[f"{kind}.{tier}"] = fit_tier(prepared, tier, seed, effort, say)
+    model = Model(
+        fitted,
         frozenset(f"{r['kind']} {r['task']}" for r in chosen),
         frozenset(f"{r['kind']} {r['family']}" for r in chosen),
         references,
         {"rows": len(chosen), "seed": seed},
     )
+    return replace(model, memories=remember(model, chosen, devices, seed))
 
 
 def reference_times(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
@@ -135,52 +158,50 @@ def prepare(
     )
 
 
-def fit_tier(rows: Rows, seed: int, effort: Effort, say: Say) -> Tier:
+def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say) -> Tier:
     """Fit all parts of a tier, errors and chances from rows that were left out."""
     works = rows.works
-    absolute, relative, level = _fit_speed(rows, works, seed, effort.speed)
+    speed = fit_speed(rows, works, tier, seed, effort.speed)
     left_out: dict[str, FloatArray] = {}
+    wider: dict[str, FloatArray] = {}
     scores: dict[str, FloatArray] = {}
     groups = {REGIMES[0]: rows.texts, REGIMES[1]: rows.tasks, REGIMES[2]: rows.families}
     for regime, group in groups.items():
-        means, score = np.full(len(works), np.nan), np.full(len(works), np.nan)
+        means, width, score = (np.full(len(works), np.nan) for _ in range(3))
         for held in _folds(group, effort.folds, seed):
-            parts = _fit_speed(rows, works & ~held, seed, effort.speed)
-            means[held] = _means(parts, rows.table[held], rows.headroom[held])
+            parts = fit_speed(rows, works & ~held, tier, seed, effort.speed)
+            without = _bare(rows, parts, ~held)
+            means[held] = without.means(rows.table[held], rows.headroom[held])
+            width[held] = without.widening(rows.table[held])
             score[held] = _fit_failure(rows, ~held, seed, effort.failure).predict(rows.table[held])
-        left_out[regime], scores[regime] = means, score
+        left_out[regime], wider[regime], scores[regime] = means, width, score
         off = np.abs(means - rows.log2)[works]
         say(f"  {regime}: {np.median(off):.3f} off in the median, {np.sqrt(np.mean(off**2)):.3f} root mean square")
     error = _fit_error(rows, left_out, seed, effort.error)
-    scale = np.exp(error.predict(rows.table))
+    scale = np.maximum(LEAST_SCALE_LOG2, np.exp(error.predict(rows.table)))
     spread = {}
     for regime, means in left_out.items():
-        units = (rows.log2 - means) / scale
+        units = (rows.log2 - means) / (scale * wider[regime])
         # A new operation (or family) is one draw, however many candidates it has: each counts the same.
         owners = rows.families if regime == REGIMES[2] else rows.tasks
-        spread[regime] = _quantiles(units[works], owners[works])
+        spread[regime] = _spread(units[works], owners[works])
         foreign = works & rows.foreign
         enough = int(foreign.sum()) >= LEAST_FOREIGN
-        own = _quantiles(units[foreign], owners[foreign]) if enough else spread[regime]
+        own = _spread(units[foreign], owners[foreign]) if enough else spread[regime]
         spread[f"{regime}, foreign"] = own
-    known = np.where(np.isfinite(rows.table), rows.table, np.nan)
-    empty = ~np.isfinite(known).any(axis=0)
-    known[:, empty] = 0.0
-    return Tier(
-        rows.names,
-        np.nanmin(known, axis=0),
-        np.nanmax(known, axis=0),
-        np.nanmedian(known, axis=0),
-        level,
-        {
-            "absolute": absolute,
-            "relative": relative,
-            "error": error,
-            "failure": _fit_failure(rows, np.ones(len(works), dtype=bool), seed, effort.failure),
-        },
-        spread,
-        {regime: _logistic(score, ~works) for regime, score in scores.items()},
-    )
+    trees = speed | {
+        "error": error,
+        "failure": _fit_failure(rows, np.ones(len(works), dtype=bool), seed, effort.failure),
+    }
+    chances = {regime: _logistic(score, ~works) for regime, score in scores.items()}
+    return replace(_bare(rows, trees, np.ones(len(works), dtype=bool)), spread=spread, chances=chances)
+
+
+def _bare(rows: Rows, trees: Mapping[str, Trees], shown: Mask) -> Tier:
+    """A tier that was shown some of the rows, without its doubts."""
+    known = rows.shown(shown)
+    low, high, typical = np.nanmin(known, axis=0), np.nanmax(known, axis=0), np.nanmedian(known, axis=0)
+    return Tier(rows.names, low, high, typical, trees, {}, {})
 
 
 def _folds(groups: NDArray[Any], folds: int, seed: int) -> Iterator[Mask]:
@@ -191,32 +212,20 @@ def _folds(groups: NDArray[Any], folds: int, seed: int) -> Iterator[Mask]:
         yield np.isin(groups, distinct[start::folds])
 
 
-def _usual(rows: Rows, chosen: Mask) -> dict[str, float]:
-    """The median log2 speedup of each operation among the chosen."""
-    return {task: float(np.median(rows.log2[chosen & (rows.tasks == task)])) for task in np.unique(rows.tasks[chosen])}
-
-
-def _fit_speed(rows: Rows, chosen: Mask, seed: int, count: int) -> tuple[Trees, Trees, tuple[float, float]]:
+def fit_speed(rows: Rows, chosen: Mask, tier: Shown, seed: int, count: int) -> dict[str, Trees]:
+    """Trees for the time over the floor and, where there was a dry run, over what that came to."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    usual = _usual(rows, chosen)
-    rooms = {task: float(np.median(rows.headroom[rows.tasks == task])) for task in usual}
-    design = np.array([[1.0, rooms[task]] for task in usual])
-    level = np.linalg.lstsq(design, np.array(list(usual.values())), rcond=None)[0]
-    within = rows.log2[chosen] - np.array([usual[task] for task in rows.tasks[chosen]])
-    columns = np.array([i for i, name in enumerate(rows.names) if name not in _ABSOLUTE_TASK])
-    settings: dict[str, Any] = _SPEED | {"max_iter": count, "max_features": 0.5}
-    first = HistGradientBoostingRegressor(random_state=seed, **settings)
-    first.fit(rows.table[chosen], (rows.log2 - rows.headroom)[chosen])
-    second = HistGradientBoostingRegressor(random_state=seed + 1, **settings)
-    second.fit(rows.table[chosen][:, columns], within)
-    return of_boosting(first), of_boosting(second).over(columns), (float(level[0]), float(level[1]))
-
-
-def _means(parts: tuple[Trees, Trees, tuple[float, float]], table: FloatArray, headroom: FloatArray) -> FloatArray:
-    absolute, relative, level = parts
-    first = absolute.predict(table) + headroom
-    return np.asarray((first + relative.predict(table) + level[0] + level[1] * headroom) / 2.0)
+    settings: dict[str, Any] = _SPEED | {"max_iter": count, "max_features": 0.5, "loss": _LOSS[tier]}
+    time = rows.headroom - rows.log2
+    first = HistGradientBoostingRegressor(random_state=seed, **settings).fit(rows.shown(chosen), time[chosen])
+    found = {"floor": of_boosting(first)}
+    if ESTIMATE in rows.names:
+        estimate = rows.table[:, rows.names.index(ESTIMATE)]
+        ran = chosen & np.isfinite(estimate)
+        second = HistGradientBoostingRegressor(random_state=seed + 1, **settings)
+        found["estimate"] = of_boosting(second.fit(rows.shown(ran), (time - estimate)[ran]))
+    return found
 
 
 def _fit_error(rows: Rows, left_out: Mapping[str, FloatArray], seed: int, count: int) -> Trees:
@@ -228,7 +237,7 @@ def _fit_error(rows: Rows, left_out: Mapping[str, FloatArray], seed: int, count:
     model = HistGradientBoostingRegressor(
         max_iter=count, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=60, random_state=seed
     )
-    return of_boosting(model.fit(rows.table[works], errors))
+    return of_boosting(model.fit(rows.shown(works), errors))
 
 
 def _fit_failure(rows: Rows, chosen: Mask, seed: int, count: int) -> Trees:
@@ -237,16 +246,39 @@ def _fit_failure(rows: Rows, chosen: Mask, seed: int, count: int) -> Trees:
     model = HistGradientBoostingClassifier(
         max_iter=count, learning_rate=0.06, max_leaf_nodes=31, min_samples_leaf=20, max_features=0.5, random_state=seed
     )
-    return of_boosting(model.fit(rows.table[chosen], ~rows.works[chosen]))
+    return of_boosting(model.fit(rows.shown(chosen), ~rows.works[chosen]))
 
 
-def _quantiles(units: FloatArray, owners: NDArray[np.str_]) -> tuple[float, ...]:
-    """Quantiles at `LEVELS` where every owner has the same weight, however many units it has."""
+def _spread(units: FloatArray, owners: NDArray[np.str_]) -> tuple[float, ...]:
+    """Quantiles at `LEVELS`, wide enough that the middle 80 % of all others held 80 % of each owner in turn."""
+    own = _quantiles(units, owners)
+    middle = own[LEVELS.index(0.5)]
+    factor = _widening(units, owners)
+    return tuple(middle + factor * (q - middle) for q in own)
+
+
+def _quantiles(units: FloatArray, owners: NDArray[np.str_], levels: Sequence[float] = LEVELS) -> tuple[float, ...]:
+    """Quantiles where every owner has the same weight, however many units it has."""
     _, owner, counts = np.unique(owners, return_inverse=True, return_counts=True)
     order = np.argsort(units)
     weights = (1.0 / counts)[owner][order]
     places = (np.cumsum(weights) - weights / 2.0) / weights.sum()
-    return tuple(float(q) for q in np.interp(LEVELS, places, units[order]))
+    return tuple(float(q) for q in np.interp(levels, places, units[order]))
+
+
+def _widening(units: FloatArray, owners: NDArray[np.str_]) -> float:
+    """The factor at which what other owners say of an owner holds as often as it should, on average over owners."""
+    needed = []
+    for owner in np.unique(owners):
+        its = owners == owner
+        if its.all():
+            return 1.0
+        low, middle, high = _quantiles(units[~its], owners[~its], (0.1, 0.5, 0.9))
+        off = units[its] - middle
+        needed.append(np.where(off < 0.0, off / (low - middle), off / (high - middle)))
+    return max(
+        1.0, _quantiles(np.concatenate(needed), np.repeat(np.unique(owners), [len(n) for n in needed]), (0.8,))[0]
+    )
 
 
 def _logistic(score: FloatArray, failed: Mask) -> tuple[float, float]:

@@ -44,7 +44,7 @@ def test_shows_what_a_forecaster_may_see() -> None:
     assert "NVIDIA H200" in text
     assert "registers: 77" in text
     assert "rows=8192 cols=4096" in text
-    assert all(f'"{key}": P' in text for key in KEYS)
+    assert all(f'"{key}"' in text for key in (*KEYS, "p_fail", "bins", "reasoning"))
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,7 @@ def test_every_part_can_be_switched_off(part: str, words: list[str]) -> None:
 def test_forms() -> None:
     direct = text_of(Subject(candidate("x = 1")), form="direct")
     assert f"| {FAILURE_KEY} |" in direct
+    assert all(f"{key} ({bins.label(i)})" in direct for i, key in enumerate(KEYS))
     assert "JSON" not in direct
     schema = answer_schema()
     assert list(schema["properties"]) == ["reasoning", "p_fail", "bins"]

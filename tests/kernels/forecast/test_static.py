@@ -176,3 +176,14 @@ def test_deep_nesting_is_read_or_passed_over(language: str) -> None:
     launch = f"def kernel(x):\n    p.f((1,), ({'2*' * 3000}1,), 1)\n"
     text = f"import triton\n\n\n@triton.jit\ndef body(x):\n    y = {deep}\n\n\n{launch}"
     assert static_features(text, language).keys() == static_features("", language).keys()
+
+
+def test_triton_statements_are_read_apart_only_where_they_are_apart() -> None:
+    """Lines at the margin within brackets and strings are no statements; the text means what it means as a whole."""
+    kernel = "@triton.jit\ndef body(x, B: tl.constexpr):\n    tl.store(x + tl.arange(0, B), 0.0)\n"
+    host = "def kernel(x):\n    body[(1,)](x, B=64{})\n    return x\n"
+    plain = static_features(kernel + host.format(", num_warps=8"), "triton")
+    assert plain["tile_log2"] == 6.0 and plain["warps_log2"] == 3.0 and plain["kernels"] == 1.0
+    assert static_features(kernel + host.format(",\nnum_warps=8\n"), "triton") == plain
+    told = 'def kernel(x):\n    """Says\nreturn 1\n"""\n'
+    assert static_features(kernel + host.format(", num_warps=8").replace("def kernel(x):\n", told), "triton") == plain

@@ -13,6 +13,7 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described, names
 from foretell.kernels.forecast import TrainedForecaster, make
+from foretell.kernels.forecast.explain import explain
 from foretell.kernels.forecast.model import BadModel, Model
 from foretell.kernels.forecast.trained import shipped
 from foretell.kernels.library import get
@@ -42,7 +43,7 @@ def _subject(task: str, origin: str = "template", build: bool = True) -> Subject
 class TestTrained(ForecasterConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
-        return make("trained")
+        return make("features")
 
     @pytest.fixture
     def twin(self) -> Forecaster:
@@ -106,6 +107,23 @@ def test_outside_what_was_seen_the_interval_widens() -> None:
     usual, outside = tier.outside(tier.table([a.described for a in asked]))
     assert usual < 0.02 < outside
     assert _width("softmax", odd) > 1.3 * _width("softmax", subject)
+
+
+def test_an_outlandish_source_is_told_with_a_wider_interval_than_a_usual_one() -> None:
+    task, usual = get("softmax", "gpu"), _subject("softmax", build=False)
+    strange = (
+        usual.candidate.source
+        + "\n\n"
+        + "\n".join(
+            f"@triton.jit\ndef f{i}(p, n: tl.constexpr):\n    for k in range(n):\n        for j in range(k):\n"
+            f"            tl.store(p + j, tl.sort(tl.load(p + k * j)) // {10**i} % 7)\n"
+            for i in range(40)
+        )
+    )
+    odd = Subject(Candidate("softmax", "triton", strange, Origin("template")))
+    seen, unseen = (explain(TrainedForecaster(), task, H200, each) for each in (usual, odd))
+    assert seen.outside < 0.02 < 0.05 < unseen.outside
+    assert _width("softmax", odd) > 1.3 * _width("softmax", usual)
 
 
 def test_sources_of_any_sort_are_answered() -> None:

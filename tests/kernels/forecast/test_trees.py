@@ -29,11 +29,21 @@ def test_predictions_are_those_of_the_library(gaps: bool) -> None:
     assert of_boosting(chance).predict(table) == pytest.approx(chance.decision_function(table), abs=1e-4)
 
 
-def test_trees_of_some_columns_work_in_a_wider_table() -> None:
+def test_large_trees_few_rows_and_none() -> None:
     table, target = _data(True)
-    columns = np.array([0, 2, 5])
-    trees = of_boosting(HistGradientBoostingRegressor(max_iter=10, random_state=0).fit(table[:, columns], target))
-    assert (trees.over(columns).predict(table) == trees.predict(table[:, columns])).all()
+    model = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=None, min_samples_leaf=1, random_state=0)
+    trees = of_boosting(model.fit(table, target))
+    assert trees.value.size / trees.roots.size > 2 * 256  # more leaves than a byte can number
+    whole = trees.predict(table)
+    assert whole == pytest.approx(model.predict(table), abs=1e-4)
+    assert all((trees.predict(table[:rows]) == whole[:rows]).all() for rows in (0, 1, 63, 64, 65))
+
+
+def test_a_split_between_known_and_missing() -> None:
+    table = np.array([[1.0], [2.0], [np.nan], [np.nan]] * 20)
+    target = np.isnan(table[:, 0]).astype(float)
+    model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=1, random_state=0).fit(table, target)
+    assert of_boosting(model).predict(table) == pytest.approx(model.predict(table), abs=1e-5)
 
 
 def test_arrays_make_the_same_trees_and_broken_ones_are_refused() -> None:
@@ -43,6 +53,6 @@ def test_arrays_make_the_same_trees_and_broken_ones_are_refused() -> None:
     assert (Trees.from_arrays("t", arrays).predict(table) == trees.predict(table)).all()
     with pytest.raises(ValueError, match="lacks"):
         Trees.from_arrays("other", arrays)
-    for name, value in (("t.left", arrays["t.left"] + 10_000), ("t.depth", np.array([0])), ("t.value", np.zeros(3))):
+    for name, value in (("t.left", arrays["t.left"] + 10_000), ("t.right", arrays["t.left"]), ("t.value", np.zeros(3))):
         with pytest.raises(ValueError, match="hang together"):
             Trees.from_arrays("t", {**arrays, name: value})

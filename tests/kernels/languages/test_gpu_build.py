@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.languages.python_source import NoEntry, entry_of, language_of, load_module
-from foretell.kernels.languages.sass import NotACubin, loop_depths, occupancy, read_cubin
+from foretell.kernels.languages.sass import NotACubin, loop_depths, read_cubin
 from foretell.kernels.measurement import Status
 from foretell.kernels.propose.cuda import templates as cuda_templates
 from foretell.kernels.propose.triton import templates as triton_templates
@@ -141,10 +142,35 @@ def test_loops_are_read_off_branches_that_go_back() -> None:
     assert loop_depths(lows) == depths
 
 
-def test_occupancy_by_hand() -> None:
-    assert occupancy(32, 0, 256) == 1.0
-    assert occupancy(255, 0, 256) == 0.125  # 65536 registers hold one block of 8 warps at 8192 each
-    assert occupancy(32, 100_000, 256) == 0.25
+_ASKS_AND_COPIES = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(x, y, block: tl.constexpr):
+    at = tl.program_id(0) * block + tl.arange(0, block)
+    tl.store(y + at, tl.load(x + at))
+
+
+def kernel(x):
+    seen = torch.cuda.get_device_properties(0)
+    assert seen.max_threads_per_multi_processor == {threads}
+    y = torch.empty_like(x)
+    copy[(seen.multi_processor_count,)](x, y, 1024, num_warps=32)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("capability", "multiprocessors", "threads", "share"), [(80, 108, 2048, 1.0), (89, 128, 1536, 1024 / 1536)]
+)
+def test_an_absent_gpu_has_limits_of_its_own(capability: int, multiprocessors: int, threads: int, share: float) -> None:
+    candidate = Candidate("softmax", "triton", _ASKS_AND_COPIES.format(threads=threads))
+    [built] = build_here([(TaskProblem("softmax").spec, candidate)], capability, multiprocessors)
+    assert built.status is Status.OK and not built.message, built.message
+    assert built.features["blocks_log2"] == pytest.approx(math.log2(multiprocessors))
+    assert built.features["occupancy"] == share  # two blocks of 1024 threads, or one
 
 
 def test_entries_of_three_kinds() -> None:

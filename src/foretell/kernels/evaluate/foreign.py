@@ -1,7 +1,8 @@
 """Kernels that others measured: tables with a reference program a row, on operations that are not in the library.
 
 A row is one candidate; rows of one `cell_id` (same data, operation and GPU) may be compared and make a pool. Of the
-operation only the text of its reference is known, except for matrix products, whose sizes are given.
+operation only the text of its reference is known, from which its work is read, except for matrix products, whose sizes
+are given.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,9 +18,10 @@ from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin, stripped
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
+from foretell.kernels.evaluate.reference_work import BYTES_PER_OPERATION, work_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload
+from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, tensor_bytes
 
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
 OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "row_id", "shapes_json", "split_group")
@@ -69,22 +71,34 @@ def foreign_device(gpu: str) -> Device:
 
 
 def foreign_task(row: Mapping[str, Any]) -> Task:
-    """A task that holds what a row tells of its operation: the reference's text, and sizes of a matrix product.
+    """A task that holds what a row tells of its operation: sizes of a matrix product, or what its reference reads like.
 
-    Elsewhere the cost is not known and told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say. It
-    cannot be run or checked.
+    Where neither is to be had the cost is told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say.
+    It cannot be run or checked.
     """
     sizes, dtype = _matmul_sizes(row)
     reference = row.get("reference_code") or (_MATMUL if sizes else "")
-    workload = Workload(sizes)
+    flops: Callable[[Sizes], float] = _matmul_flops if sizes else _unknown
+    inputs: tuple[Tensor, ...] = (Tensor("x", "float32", (1,)),)
+    outputs: tuple[Tensor, ...] = ()
+    family = "matmul" if sizes else row["op_id"].rpartition("/")[0] or "foreign"
     if sizes:
-        inputs: tuple[Tensor, ...] = (Tensor("a", dtype, ("m", "k")), Tensor("b", dtype, ("k", "n")))
-        outputs: tuple[Tensor, ...] = (Tensor("c", dtype, ("m", "n")),)
-    else:
-        inputs, outputs = (Tensor("x", "float32", (1,)),), ()
+        inputs = (Tensor("a", dtype, ("m", "k")), Tensor("b", dtype, ("k", "n")))
+        outputs = (Tensor("c", dtype, ("m", "n")),)
+    elif work := work_of(reference):
+        inputs = tuple(Tensor(f"x{i}", each.dtype, each.shape) for i, each in enumerate(work.inputs))
+        outputs = tuple(Tensor(f"y{i}", each.dtype, each.shape) for i, each in enumerate(work.outputs))
+        moved = float(sum(tensor_bytes(each, {}) for each in (*inputs, *outputs)))
+        operations = work.flops or moved / BYTES_PER_OPERATION
+        sizes = {f"side{i}": side for i, side in enumerate(work.inputs[0].shape)}
+
+        def flops(sizes: Sizes) -> float:
+            return operations
+
+    workload = Workload(sizes)
     return Task(
         name=row["op_id"],
-        family="matmul" if sizes else row["op_id"].rpartition("/")[0] or "foreign",
+        family=family,
         summary=row.get("op_name") or row["op_id"],
         sizes=tuple(sizes),
         inputs=inputs,
@@ -92,7 +106,7 @@ def foreign_task(row: Mapping[str, Any]) -> Task:
         workloads=(workload,),
         extra=(workload,),
         tolerance=_UNCHECKED,
-        flops=_matmul_flops if sizes else _unknown,
+        flops=flops,
         oracle=None,
         references={"torch": reference},
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from foretell.kernels.forecast import lm
-from foretell.kernels.forecast.features import FeatureForecaster
+from foretell.kernels.forecast.cascade import CascadeForecaster
+from foretell.kernels.forecast.online import OnlineForecaster
 from foretell.kernels.forecast.roofline import RooflineForecaster
 from foretell.kernels.forecast.static import Description, describe, static_features
 from foretell.kernels.forecast.trained import TrainedForecaster
@@ -13,8 +12,9 @@ from foretell.kernels.protocols import Forecaster
 
 __all__ = [
     "FORECASTERS",
+    "CascadeForecaster",
     "Description",
-    "FeatureForecaster",
+    "OnlineForecaster",
     "RooflineForecaster",
     "TrainedForecaster",
     "UnknownForecaster",
@@ -28,17 +28,36 @@ class UnknownForecaster(ValueError):
     """No forecaster of that name; the message lists those there are."""
 
 
-FORECASTERS: Mapping[str, Callable[[int], Forecaster]] = {
-    "roofline": lambda seed: RooflineForecaster(),
-    "features": lambda seed: FeatureForecaster(seed=seed),
-    "trained": lambda seed: TrainedForecaster(),
-}
+FORECASTERS = ("cascade", "features", "online", "roofline")
 
 
 def make(name: str, seed: int = 0) -> Forecaster:
-    """A fresh forecaster by name (of a language model: see docs/lm.md), or UnknownForecaster."""
+    """A fresh forecaster by name, or UnknownForecaster.
+
+    `online` learns in the run on top of `features`, `online:NAME` on top of another; `cascade` asks `features` and then
+    `online`, `cascade:NAME,NAME,...` others in that order. Names of language models: see docs/lm.md.
+    """
     if lm.is_name(name):
         return lm.from_name(name)
-    if name not in FORECASTERS:
-        raise UnknownForecaster(f"there is no forecaster {name!r}; known are {', '.join(sorted(FORECASTERS))}")
-    return FORECASTERS[name](seed)
+    head, colon, parts = name.partition(":")
+    match head:
+        case "roofline" if not colon:
+            return RooflineForecaster()
+        case "features" if not colon:
+            return TrainedForecaster()
+        case "online" if parts or not colon:
+            return OnlineForecaster(make(parts or "features", seed), seed, name)
+        case "cascade" if parts or not colon:
+            return CascadeForecaster([make(link, seed) for link in _links(parts or "features,online")], name=name)
+    raise UnknownForecaster(f"there is no forecaster {name!r}; known are {', '.join(FORECASTERS)}")
+
+
+def _links(text: str) -> list[str]:
+    """Names between commas. A comma may also be within the name of a language model: what is no name goes on."""
+    found: list[str] = []
+    for part in text.split(","):
+        if found and part.partition(":")[0] not in FORECASTERS and not lm.is_name(part):
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found

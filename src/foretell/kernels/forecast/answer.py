@@ -105,9 +105,11 @@ def read_object(data: Mapping[str, Any]) -> Answer | Unreadable:
 
 def read_choices(choice_probs: Mapping[str, float]) -> Answer | Unreadable:
     """The distribution in the probabilities of the one-token answers; `total` is what all nine had together."""
+    if not all(0.0 <= choice_probs.get(key, 0.0) <= 1.0 + ROUNDING for key in CHOICES):
+        return Unreadable(Misread.OFF_FORM, "the probabilities of the choices are not all numbers from 0 to 1")
     total = math.fsum(choice_probs.get(key, 0.0) for key in CHOICES)
     works = math.fsum(choice_probs.get(key, 0.0) for key in bins.KEYS)
-    if not LEAST_MASS <= total < math.inf:
+    if total < LEAST_MASS:
         return Unreadable(Misread.OFF_FORM, f"only {total:.2g} of the probability is on one of {', '.join(CHOICES)}")
     p_fail = min(1.0, max(0.0, 1.0 - works / total))
     probs = [choice_probs.get(key, 0.0) / works if works > 0.0 else 1.0 / bins.N_BINS for key in bins.KEYS]

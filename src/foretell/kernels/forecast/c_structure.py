@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 from foretell.kernels.forecast.c_tokens import Token, integer
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _CLOSE = frozenset(_OPEN.values())
 _LOOP_WORDS = frozenset({"for", "while", "do"})
+_STRUCTURE = frozenset((*_OPEN, *_CLOSE, *_LOOP_WORDS, ";"))
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """One loop: tokens `start` to `body` are its header; `depth` counts the loops around its body, itself included."""
 
     start: int
@@ -33,10 +32,12 @@ def loop_depths(code: Sequence[Token]) -> tuple[list[int], list[Loop]]:
     depth = 0
     header, header_scopes = -1, 0  # where the header in progress began, and how many scopes were open there
     awaiting_body = False
-    for index, token in enumerate(code):
-        text = token.text if token.kind in ("mark", "name") else ""
+    for index, (kind, text) in enumerate(code):
+        if not awaiting_body and text not in _STRUCTURE:
+            depths.append(depth)
+            continue
         braced_loop = False
-        if awaiting_body and token.kind != "directive":
+        if awaiting_body and kind != "directive":
             awaiting_body = False
             # `do { } while (x);` ends in a header whose body is the empty statement: no loop of its own.
             if text != ";":
@@ -83,8 +84,7 @@ def _close(scopes: list[str], text: str) -> int:
     return ended
 
 
-@dataclass(frozen=True)
-class Subscript:
+class Subscript(NamedTuple):
     """One `[...]` after a name or another subscript: where it opens, and what its index is made of."""
 
     at: int
@@ -94,21 +94,24 @@ class Subscript:
     constant: bool
 
 
+_INDEXING = frozenset({"[", "]", "*", "<<", "+", "-"})
+
+
 def subscripts(code: Sequence[Token]) -> list[Subscript]:
     """The subscripts of a token stream, in the order they close."""
     found: list[Subscript] = []
     stack: list[tuple[int, int, int, int]] = []  # where it opened; products, sums and subscripts seen until then
     products = sums = inner = 0
-    for index, token in enumerate(code):
-        if token.kind != "mark":
+    for index, (_, text) in enumerate(code):
+        if text not in _INDEXING:
             continue
-        if token.text == "[":
+        if text == "[":
             stack.append((index, products, sums, inner))
-        elif token.text in ("*", "<<"):
+        elif text in ("*", "<<"):
             products += 1
-        elif token.text in ("+", "-"):
+        elif text in ("+", "-"):
             sums += 1
-        elif token.text == "]" and stack:
+        elif stack:
             at, products_then, sums_then, inner_then = stack.pop()
             if at == 0 or not (code[at - 1].kind == "name" or code[at - 1].text in ("]", ")")):
                 continue  # a lambda's capture, an attribute
@@ -121,12 +124,12 @@ def subscripts(code: Sequence[Token]) -> list[Subscript]:
 def named_integers(code: Sequence[Token]) -> dict[str, int]:
     """Names bound to integer literals: `constexpr int TILE = 64;`, `#define TILE 64`."""
     found: dict[str, int] = {}
-    for index, token in enumerate(code):
-        if token.kind == "directive":
-            words = token.text[1:].split()
+    for index, (kind, text) in enumerate(code):
+        if kind == "directive":
+            words = text[1:].split()
             if len(words) == 3 and words[0] == "define" and (value := integer(words[2])) is not None:
                 found[words[1]] = value
-        elif token.text == "=" and index >= 2 and _is(code, index + 2, ";") and code[index - 1].kind == "name":
+        elif text == "=" and index >= 2 and _is(code, index + 2, ";") and code[index - 1].kind == "name":
             value = integer(code[index + 1].text)
             if value is not None and any(t.text in ("const", "constexpr") for t in code[max(0, index - 5) : index]):
                 found[code[index - 1].text] = value
@@ -136,8 +139,8 @@ def named_integers(code: Sequence[Token]) -> dict[str, int]:
 def local_arrays(code: Sequence[Token], types: frozenset[str], named: Mapping[str, int]) -> list[int]:
     """Item counts of arrays declared with a known size: `float tile[8][TILE];` gives 8 * TILE."""
     found: list[int] = []
-    for index, (before, token) in enumerate(pairwise(code), start=1):
-        if before.text not in types or token.kind != "name" or not _is(code, index + 1, "["):
+    for index, (_, before) in enumerate(code, start=1):
+        if before not in types or not _is(code, index + 1, "[") or code[index].kind != "name":
             continue
         items, at = 1, index + 1
         while _is(code, at, "[") and _is(code, at + 2, "]"):
@@ -156,15 +159,15 @@ def repeated_statements(code: Sequence[Token]) -> int:
     repeated = 0
     shape: list[str] = []
     last: list[str] = []
-    for token in code:
-        if token.kind != "mark":
+    for kind, text in code:
+        if kind != "mark":
             continue
-        if token.text in (";", "{", "}"):
+        if text in (";", "{", "}"):
             repeated += len(shape) > 1 and shape == last
             if shape:
                 last, shape = shape, []
         else:
-            shape.append(token.text)
+            shape.append(text)
     return repeated
 
 

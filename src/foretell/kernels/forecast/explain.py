@@ -1,4 +1,4 @@
-"""Why a trained forecast says what it says: the numbers that moved it most, and whether it knows such programs."""
+"""Why a trained forecast says what it says: the numbers that moved it most, and what it knows of such programs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretell.kernels.device import Device
+from foretell.kernels.forecast.memory import Neighbour
 from foretell.kernels.forecast.trained import TrainedForecaster
 from foretell.kernels.protocols import Subject
 from foretell.kernels.task import Task
 
 SHOWN = 5
+NEIGHBOURS = 3
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`regime` says how new the operation is to the model; `outside` is the share of numbers beyond any it has seen."""
+    """`regime` says how new the operation is to the model; `outside` is the share of numbers beyond any it has seen.
+
+    `neighbours` are measured kernels like this one, none where the model remembers none.
+    """
 
     regime: str
     outside: float
     moved: tuple[Moved, ...]
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 def explain(forecaster: TrainedForecaster, task: Task, device: Device, subject: Subject) -> Explanation:
@@ -58,4 +64,5 @@ def explain(forecaster: TrainedForecaster, task: Task, device: Device, subject: 
         for i in most
         if effects[i] != 0.0
     )
-    return Explanation(asked.regime, float(tier.outside(own)[0]), moved)
+    neighbours = forecaster.neighbours(task, device, subject, asked, NEIGHBOURS)
+    return Explanation(asked.regime, float(tier.outside(own)[0]), moved, neighbours)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 from foretell.kernels.device import Device, roofline_s
+from foretell.kernels.forecast.estimate import NEEDED, estimated_us
 from foretell.kernels.forecast.static import static_features
+from foretell.kernels.multiprocessor import capability_of, multiprocessor_of
 from foretell.kernels.protocols import Subject
 from foretell.kernels.task import ITEM_BYTES, Task
 
 GROUPS = ("source", "build", "task", "relative")
-SM_THREADS = 2048
 SM_LANES = 128  # operations an SM starts in a cycle
 LATENCY_US = 0.5  # of one trip to memory
 LEAST_COUNT = 0.25  # stands for none, where a logarithm is taken
@@ -30,16 +32,28 @@ def describe_subject(about: Mapping[str, float], device: Device, subject: Subjec
     `about` is what `task_numbers` says of the task; it is the same for all candidates.
     """
     candidate = subject.candidate
-    found = {f"source.{k}": v for k, v in static_features(candidate.source, candidate.language).items()}
+    found = _named("source", static_features(candidate.source, candidate.language))
     found["source.is_cuda"] = float(candidate.language == "cuda")
     found |= {f"task.{k}": v for k, v in about.items() if not k.startswith("first_")}
     build = subject.build
     if build is not None and build.ok and build.features:
-        found |= {f"build.{k}": float(v) for k, v in build.features.items()}
+        found |= _named("build", build.features)
         compared = {"blocks_log2", "occupancy"} <= build.features.keys() and "first_bytes" in about
         if device.kind == "gpu" and compared:
-            found |= {f"relative.{k}": v for k, v in _compared(build.features, about, device).items()}
+            found |= _named("relative", _compared(build.features, about, device))
+    if all(map(math.isfinite, found.values())):
+        return found
     return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def _named(group: str, numbers: Mapping[str, float]) -> dict[str, float]:
+    return dict(zip(_names(group, tuple(numbers)), map(float, numbers.values()), strict=True))
+
+
+@lru_cache(maxsize=256)
+def _names(group: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names with their group; most subjects have the same ones."""
+    return tuple(f"{group}.{name}" for name in names)
 
 
 def task_numbers(task: Task, device: Device, known_us: References) -> dict[str, float]:
@@ -86,20 +100,21 @@ def _compared(build: Mapping[str, float], task: Mapping[str, float], device: Dev
         return float(build.get(f"{name}_share", 0.0))
 
     cores, clock_mhz = max(1, device.cores), max(1.0, device.clock_hz / 1e6)
+    holds = multiprocessor_of(capability_of(device))
     blocks, threads = float(build["blocks_log2"]), max(1.0, float(build.get("threads", 1.0)))
     occupancy = max(1.0 / 64.0, float(build["occupancy"]))
     instructions = max(1.0, float(build.get("instructions", 1.0)))
     started = blocks + math.log2(threads)
-    resident = min(started, math.log2(cores * SM_THREADS * occupancy))
-    per_core = max(1, math.floor(occupancy * SM_THREADS / max(32.0, threads)))
+    resident = min(started, math.log2(cores * holds.threads * occupancy))
+    per_core = max(1, math.floor(occupancy * holds.threads / max(32.0, threads)))
     waves = 2.0**blocks / (cores * per_core)
     loads = (share("global_load") + share("async_copy")) * instructions
     load_bytes = loads * (4.0 + 12.0 * min(1.0, share("wide_load")))
     issue_us = math.log2(instructions) + started - math.log2(cores * SM_LANES * clock_mhz)
     trips = task["first_bytes"] - resident - _log2(load_bytes)
     found = {
-        "started": started - math.log2(cores * SM_THREADS),
-        "resident": resident - math.log2(cores * SM_THREADS),
+        "started": started - math.log2(cores * holds.threads),
+        "resident": resident - math.log2(cores * holds.threads),
         "waves": math.log2(waves),
         "last_wave": waves / math.ceil(waves),
         "bytes_each": task["first_bytes"] - started,
@@ -115,8 +130,13 @@ def _compared(build: Mapping[str, float], task: Mapping[str, float], device: Dev
         "trips": trips,
         "trips_us": trips + math.log2(LATENCY_US) - task["first_floor_us"],
         "in_flight": resident + _log2(load_bytes) - math.log2(cores * 65536.0),
-        "registers_block": float(build.get("registers", 0.0)) * threads / 65536.0,
+        "registers_block": float(build.get("registers", 0.0)) * threads / holds.registers,
     }
+    if NEEDED in build:
+        times = estimated_us(build, device, waves)
+        found |= {f"time_{name}": math.log2(us) - task["first_floor_us"] for name, us in times.items()}
+        found["reread"] = float(build["dry_load_cost_log2"]) - task["first_bytes"]
+        found["rewritten"] = float(build["dry_store_cost_log2"]) - task["first_bytes"]
     for name in ("global_load", "global_store", "shared_load", "atomic", "barrier", "tensor", "special", "integer"):
         found[f"n_{name}"] = share(name) * instructions
     return found

@@ -11,8 +11,9 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -20,13 +21,16 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.kernels.forecast.memory import NOTHING, Memory
 from foretell.kernels.forecast.trees import FloatArray, Trees
 
-FORMAT = 1
+FORMAT = 2
 LEVELS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.995)
 REGIMES = ("operation seen", "operation new", "family new")
 LEAST_SCALE_LOG2 = 0.02
-_PARTS = ("absolute", "relative", "error", "failure")
+WIDER_PER_SHARE = 4.0  # a row with a quarter of its columns outside what was seen has twice the spread
+WIDEST = 3.0
+ESTIMATE = "relative.time_together"  # the column with what a dry run says, in log2 over the floor
 
 
 class BadModel(ValueError):
@@ -37,35 +41,42 @@ class BadModel(ValueError):
 class Tier:
     """A model of one kind of device, before or after the build.
 
-    `absolute` says log2 speedup less the headroom; `relative` says it less the usual of the operation, which is
-    `level[0] + level[1] * headroom`. `spread` has, for each regime (and with `, foreign` for programs that no template
-    made), the quantiles of errors in units of what `error` says; `chances` the slope and shift that turn the failure
-    score into a chance. `low`, `high` and `typical` are of each column in training.
+    Of the trees, `floor` says the candidate's time over the floor, `estimate` (where there is one) over what the dry
+    run came to, both as log2; `error` how far off they are apt to be; `failure` a score. `spread` has, for each regime
+    (and with `, foreign` for programs that no template made), the quantiles of errors in units of what `error` says;
+    `chances` the slope and shift that turn the failure score into a chance. `low`, `high` and `typical` are of each
+    column in training.
     """
 
     names: tuple[str, ...]
     low: FloatArray
     high: FloatArray
     typical: FloatArray
-    level: tuple[float, float]
     trees: Mapping[str, Trees]
     spread: Mapping[str, tuple[float, ...]]
     chances: Mapping[str, tuple[float, float]]
 
     def table(self, described: Sequence[Mapping[str, float]]) -> FloatArray:
         """Rows in the model's columns; nan where a row lacks one."""
-        cells = [[row.get(name, math.nan) for name in self.names] for row in described]
+        cells = [list(map(row.get, self.names, repeat(math.nan))) for row in described]
         return np.array(cells, dtype=np.float64).reshape(len(described), len(self.names))
 
     def means(self, table: FloatArray, headroom: FloatArray) -> FloatArray:
         """Expected log2 speedup of each row."""
-        absolute = self.trees["absolute"].predict(table) + headroom
-        relative = self.trees["relative"].predict(table) + self.level[0] + self.level[1] * headroom
-        return np.asarray((absolute + relative) / 2.0, dtype=np.float64)
+        time = self.trees["floor"].predict(table)
+        if "estimate" in self.trees:
+            estimate = table[:, self.names.index(ESTIMATE)]
+            second = estimate + self.trees["estimate"].predict(table)
+            time = np.where(np.isfinite(estimate), (time + second) / 2.0, time)
+        return np.asarray(headroom - time, dtype=np.float64)
 
     def scales(self, table: FloatArray) -> FloatArray:
-        """How far off each of these is apt to be, in log2, before the regime is considered."""
+        """How far off each of these is apt to be, in log2, before regime and range are considered."""
         return np.maximum(LEAST_SCALE_LOG2, np.exp(self.trees["error"].predict(table)))
+
+    def widening(self, table: FloatArray) -> FloatArray:
+        """How many times that a row is apt to be off that lies outside what training showed."""
+        return np.minimum(WIDEST, 1.0 + WIDER_PER_SHARE * self.outside(table))
 
     def failures(self, table: FloatArray, regime: str) -> FloatArray:
         slope, shift = self.chances[regime]
@@ -80,13 +91,20 @@ class Tier:
 
 @dataclass(frozen=True)
 class Model:
-    """Tiers by `KIND.TIER`, the operations and families seen in training, and the reference's times by device."""
+    """Tiers by `KIND.TIER`, the operations and families seen in training, and the reference's times by device.
+
+    `memories` has, by kind of device, some of the kernels seen; a model may have none.
+    """
 
     tiers: Mapping[str, Tier]
     tasks: frozenset[str]
     families: frozenset[str]
     references: Mapping[str, Mapping[str, Mapping[str, float]]]
     about: Mapping[str, Any]
+    memories: Mapping[str, Memory] = field(default_factory=dict)
+
+    def memory(self, kind: str) -> Memory:
+        return self.memories.get(kind, NOTHING)
 
     def regime(self, kind: str, task: str, family: str) -> str:
         if f"{kind} {task}" in self.tasks:
@@ -100,16 +118,19 @@ class Model:
         for key, tier in self.tiers.items():
             heads[key] = {
                 "names": tier.names,
-                "level": tier.level,
+                "parts": sorted(tier.trees),
                 "spread": {name: [round(v, 5) for v in values] for name, values in tier.spread.items()},
                 "chances": tier.chances,
             }
             for name in ("low", "high", "typical"):
                 arrays[f"{key}.{name}"] = getattr(tier, name).astype(np.float32)
-            for part in _PARTS:
-                arrays |= tier.trees[part].arrays(f"{key}.{part}")
+            for part, trees in tier.trees.items():
+                arrays |= trees.arrays(f"{key}.{part}")
+        for kind, memory in self.memories.items():
+            arrays |= memory.arrays(f"memory.{kind}")
         head = {
             "format": FORMAT,
+            "memories": sorted(self.memories),
             "tiers": heads,
             "tasks": sorted(self.tasks),
             "families": sorted(self.families),
@@ -148,12 +169,13 @@ class Model:
                 arrays[f"{key}.low"].astype(np.float64),
                 arrays[f"{key}.high"].astype(np.float64),
                 arrays[f"{key}.typical"].astype(np.float64),
-                (float(told["level"][0]), float(told["level"][1])),
-                {part: Trees.from_arrays(f"{key}.{part}", arrays) for part in _PARTS},
+                {part: Trees.from_arrays(f"{key}.{part}", arrays) for part in told["parts"]},
                 {name: tuple(values) for name, values in told["spread"].items()},
                 {name: (float(pair[0]), float(pair[1])) for name, pair in told["chances"].items()},
             )
             columns = len(tiers[key].names)
             if any(int(trees.column.max()) >= columns for trees in tiers[key].trees.values()):
                 raise ValueError(f"trees of {key} ask for columns that are not there")
-        return Model(tiers, frozenset(head["tasks"]), frozenset(head["families"]), head["references"], head["about"])
+        memories = {kind: Memory.from_arrays(f"memory.{kind}", arrays) for kind in head.get("memories", ())}
+        tasks, families = frozenset(head["tasks"]), frozenset(head["families"])
+        return Model(tiers, tasks, families, head["references"], head["about"], memories)

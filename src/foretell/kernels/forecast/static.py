@@ -19,12 +19,12 @@ from foretell.kernels.candidate import PYTHON_LANGUAGES, strip_comments
 from foretell.kernels.forecast.c_tokens import Token, tokens
 from foretell.kernels.forecast.static_c import count_c
 from foretell.kernels.forecast.static_cuda import count_cuda
-from foretell.kernels.forecast.static_triton import count_triton
+from foretell.kernels.forecast.static_triton import count_triton, read_statements
 
 Reader = Callable[[str], dict[str, float]]
 
 _READERS: Mapping[str, Reader] = {
-    "cpp": lambda text: count_c(list(tokens(text))),
+    "cpp": lambda text: count_c(tokens(text)),
     "triton": count_triton,
     "cuda": count_cuda,
 }
@@ -44,7 +44,7 @@ class Description:
 @lru_cache(maxsize=_REMEMBERED)
 def describe(source: str, language: str) -> Description:
     """Describe a source, comments aside. Never fails; takes time linear in its length; depends on nothing else."""
-    code = list(tokens(_text(source, language)))
+    code = tokens(_text(source, language))
     return Description(static_features(source, language), _shingles(code[:_SHINGLE_TOKENS]))
 
 
@@ -53,8 +53,14 @@ def static_features(source: str, language: str) -> Mapping[str, float]:
     """Named numbers that describe the source; all finite, the same names for every source of a language."""
     reader = _READERS.get(language)
     if reader is None:
-        return {"tokens": float(sum(1 for _ in tokens(_text(source, language))))}
+        return {"tokens": float(len(tokens(_text(source, language))))}
     return reader(source)
+
+
+def forget() -> None:
+    """Forget all that was read, as a fresh process has it: for whoever measures how long reading takes."""
+    for remembered in (describe, static_features, read_statements):
+        remembered.cache_clear()
 
 
 def _text(source: str, language: str) -> str:

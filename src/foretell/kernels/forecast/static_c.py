@@ -81,9 +81,12 @@ _OTHER_KINDS = (
     "lambda",
 )
 _KINDS = tuple(dict.fromkeys((*_CALLS, *_WORDS, *_MARKS, *_OTHER_KINDS)))
-_BY_DEPTH = (
-    *("divide", "modulo", "multiply", "add", "accumulate", "compare", "choose", "branch", "jump", "call"),
-    *("exp", "log", "root", "tanh", "erf", "pick", "copy", "allocate", "intrinsic"),
+_BY_DEPTH = tuple(
+    (kind, f"{kind}_looped", f"{kind}_inner")
+    for kind in (
+        *("divide", "modulo", "multiply", "add", "accumulate", "compare", "choose", "branch", "jump", "call"),
+        *("exp", "log", "root", "tanh", "erf", "pick", "copy", "allocate", "intrinsic"),
+    )
 )
 
 _PRAGMA_WORDS = (
@@ -109,7 +112,7 @@ def count_c(code: Sequence[Token]) -> dict[str, float]:
     deepest = max((loop.depth for loop in loops), default=0)
     return {
         "tokens": float(len(code)),
-        "names": float(len({token.text for token in code if token.kind == "name"})),
+        "names": float(len({text for kind, text in code if kind == "name"})),
         "repeated_statements": float(structure.repeated_statements(code)),
         **_counts(code, depths, deepest),
         **_loops(code, loops, deepest),
@@ -148,16 +151,20 @@ def _counts(code: Sequence[Token], depths: Sequence[int], deepest: int) -> dict[
     total: Counter[str] = Counter()
     looped: Counter[str] = Counter()
     inner: Counter[str] = Counter()
-    for index, depth in enumerate(depths):
-        for kind in _kinds(code, index):
-            total[kind] += 1
+    read = [
+        _MARK_KINDS.get(text, ()) if kind == "mark" and text != "[" else _kinds(code, index)
+        for index, (kind, text) in enumerate(code)
+    ]
+    for (kinds, depth), count in Counter(zip(read, depths, strict=True)).items():
+        for kind in kinds:
+            total[kind] += count
             if depth:
-                looped[kind] += 1
+                looped[kind] += count
                 if depth == deepest:
-                    inner[kind] += 1
-    found = {kind: float(total[kind]) for kind in _KINDS}
-    for kind in _BY_DEPTH:
-        found[f"{kind}_looped"], found[f"{kind}_inner"] = float(looped[kind]), float(inner[kind])
+                    inner[kind] += count
+    found = {kind: float(total.get(kind, 0)) for kind in _KINDS}
+    for kind, in_loop, deep in _BY_DEPTH:
+        found[in_loop], found[deep] = float(looped.get(kind, 0)), float(inner.get(kind, 0))
     return found
 
 
@@ -208,18 +215,18 @@ def _pragmas(code: Sequence[Token], depths: Sequence[int]) -> dict[str, float]:
     words: Counter[str] = Counter()
     found = dict.fromkeys((f"schedule_{kind}" for kind in _SCHEDULES), 0.0)
     chunk = parallel_depth = collapse = 0
-    for token, depth in zip(code, depths, strict=True):
-        if token.kind != "directive" or "pragma" not in token.text:
+    for (kind, text), depth in zip(code, depths, strict=True):
+        if kind != "directive" or "pragma" not in text:
             continue
-        present = set(re.findall(r"[a-z_]+", token.text))
+        present = set(re.findall(r"[a-z_]+", text))
         words.update(word for word in _PRAGMA_WORDS if word in present)
         if "parallel" in present:
             parallel_depth = max(parallel_depth, depth)
-        if clause := _SCHEDULE.search(token.text):
+        if clause := _SCHEDULE.search(text):
             if clause[1] in _SCHEDULES:
                 found[f"schedule_{clause[1]}"] += 1.0
             chunk = max(chunk, int(clause[2] or 0))
-        if clause := re.search(r"collapse\s*\(\s*(\d{1,2})", token.text):
+        if clause := re.search(r"collapse\s*\(\s*(\d{1,2})", text):
             collapse = max(collapse, int(clause[1]))
     found |= {f"pragma_{word}": float(words[word]) for word in _PRAGMA_WORDS}
     return found | {
@@ -232,7 +239,7 @@ def _pragmas(code: Sequence[Token], depths: Sequence[int]) -> dict[str, float]:
 def _constants(code: Sequence[Token]) -> dict[str, float]:
     """Integer constants, among them those a tile or a block would have: even, from 4 to 4096, with few odd factors."""
     named = structure.named_integers(code)
-    literal = (integer(token.text) for token in code if token.kind == "number")
+    literal = (integer(text) for kind, text in code if kind == "number")
     values = [abs(v) for v in (*literal, *named.values()) if v is not None]
     tiles = [v for v in values if 4 <= v <= 4096 and (v & -v) >= max(2, v // 8)]
     arrays = structure.local_arrays(code, _TYPES, named)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 CONTIGUOUS, STEP, FAR = "1", "step", "far"
 
 
-@dataclass(frozen=True)
-class Strides:
+class Strides(NamedTuple):
     """The steps between neighbouring lanes, one for each range in the expression; `gathered` where a load feeds it."""
 
     lanes: frozenset[str] = frozenset()
@@ -18,32 +17,34 @@ class Strides:
 
 
 NONE = Strides()
+# Expressions that lie as one part of theirs does.
+_THROUGH: dict[type[ast.AST], str] = {
+    ast.Subscript: "value",
+    ast.Attribute: "value",
+    ast.UnaryOp: "operand",
+    ast.IfExp: "body",
+}
 
 
 def strides_of(node: ast.expr, known: Mapping[str, Strides]) -> Strides:
     """The strides of an expression; ranges of assigned names are followed through `known`."""
+    while type(node) in _THROUGH:
+        node = getattr(node, _THROUGH[type(node)])
     if isinstance(node, ast.Name):
         return known.get(node.id, NONE)
     if isinstance(node, ast.Call):
         return _of_call(node, known)
-    if isinstance(node, ast.Subscript):
-        return strides_of(node.value, known)
-    if isinstance(node, ast.Attribute):
-        return strides_of(node.value, known)
-    if isinstance(node, ast.UnaryOp):
-        return strides_of(node.operand, known)
-    if isinstance(node, ast.IfExp):
-        return strides_of(node.body, known)
-    if isinstance(node, ast.BinOp):
-        left, right = strides_of(node.left, known), strides_of(node.right, known)
-        gathered = left.gathered or right.gathered
-        if isinstance(node.op, ast.Mult):
-            lanes = _scaled(left.lanes, node.right) | _scaled(right.lanes, node.left)
-            return Strides(lanes, gathered)
-        if isinstance(node.op, ast.FloorDiv):
-            return Strides(frozenset({STEP}) if left.lanes else frozenset(), gathered)
-        return Strides(left.lanes | right.lanes, gathered)
-    return NONE
+    return _of_binary(node, known) if isinstance(node, ast.BinOp) else NONE
+
+
+def _of_binary(node: ast.BinOp, known: Mapping[str, Strides]) -> Strides:
+    left, right = strides_of(node.left, known), strides_of(node.right, known)
+    gathered = left.gathered or right.gathered
+    if isinstance(node.op, ast.Mult):
+        return Strides(_scaled(left.lanes, node.right) | _scaled(right.lanes, node.left), gathered)
+    if isinstance(node.op, ast.FloorDiv):
+        return Strides(frozenset({STEP}) if left.lanes else frozenset(), gathered)
+    return Strides(left.lanes | right.lanes, gathered)
 
 
 def _scaled(lanes: frozenset[str], by: ast.expr) -> frozenset[str]:

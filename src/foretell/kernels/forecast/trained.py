@@ -19,14 +19,13 @@ from foretell.belief import Forecast
 from foretell.kernels.device import Device, roofline_s
 from foretell.kernels.devices import described
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
-from foretell.kernels.forecast.model import LEVELS, Model, Tier
-from foretell.kernels.forecast.roofline import CERTAIN, build_failed, estimated_reference_s, reference_times_s
+from foretell.kernels.forecast.memory import Neighbour
+from foretell.kernels.forecast.model import LEVELS, WIDEST, Model, Tier
+from foretell.kernels.forecast.roofline import CERTAIN, build_failed, reference_times_s
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Subject
 from foretell.kernels.task import Task, Workload
 
-WIDER_PER_SHARE = 4.0  # a row with a quarter of its columns outside what was seen has twice the spread
-WIDEST = 3.0
 LEAST_CHANCE = 1.0 - CERTAIN
 
 
@@ -52,10 +51,10 @@ class TrainedForecaster:
     """Forecasts by a trained model, frozen: `learn` takes nothing but the reference's own times.
 
     Where the device has not been measured, the reference's time is carried over from one that has, in proportion to
-    what physics allows on each; where the operation has not, it is estimated.
+    what physics allows on each; where the operation has not either, it is not known, and the doubt is wide.
     """
 
-    name = "trained"
+    name = "features"
     cost_s = 5e-4
 
     def __init__(self, model: Model | Path | None = None) -> None:
@@ -94,18 +93,14 @@ class TrainedForecaster:
         return found
 
     def reference_us(self, task: Task, device: Device) -> dict[str, float]:
-        """The reference's time on each workload: measured here, measured on such a device, carried over, estimated."""
+        """The reference's time on each workload: measured here, on such a device, or carried over; else not known."""
         own = self._known_us.get((task.name, device.id), {})
         like = self._model.references.get(device.name, {}).get(task.name, {})
-        found = {}
+        found: dict[str, float] = {}
         for workload in task.workloads:
             name = workload.name
-            found[name] = (
-                own.get(name)
-                or like.get(name)
-                or self._carried_us(task, workload, device)
-                or estimated_reference_s(task, workload.sizes, device) * 1e6
-            )
+            known = own.get(name) or like.get(name) or self._carried_us(task, workload, device)
+            found |= {name: known} if known else {}
         return found
 
     def _carried_us(self, task: Task, workload: Workload, device: Device) -> float | None:
@@ -122,6 +117,13 @@ class TrainedForecaster:
         """How many measured kernels the model was trained on."""
         return int(self._model.about["rows"])
 
+    def neighbours(
+        self, task: Task, device: Device, subject: Subject, asked: Asked, count: int
+    ) -> tuple[Neighbour, ...]:
+        """Measured kernels most like the subject, where the model remembers any."""
+        memory = self._model.memory(device.kind)
+        return memory.nearest(asked.described, task.name, task.family, subject.candidate.language, count)
+
     def tier_of(self, asked: Asked) -> Tier:
         return self._model.tiers[asked.tier]
 
@@ -131,8 +133,7 @@ class TrainedForecaster:
         table = tier.table([a.described for a in asked])
         headroom = np.array([a.headroom for a in asked])
         means = tier.means(table, headroom)
-        wider = np.minimum(WIDEST, 1.0 + WIDER_PER_SHARE * tier.outside(table))
-        wider = np.where([a.physics for a in asked], wider, WIDEST)
+        wider = np.where([a.physics for a in asked], tier.widening(table), WIDEST)
         scales = tier.scales(table) * wider
         chances = np.clip(tier.failures(table, regime), LEAST_CHANCE, CERTAIN)
         shape = np.array(tier.spread[f"{regime}, foreign" if asked[0].foreign else regime])

@@ -1,22 +1,23 @@
 """Boosted trees as plain arrays: what a trained model is when it is shipped. Loading them runs no code.
 
-All trees of an ensemble lie one after the other in flat arrays. A leaf points to itself, so that a fixed number of
-steps brings every row of every tree to its leaf.
+All trees of an ensemble lie one after the other in flat arrays. A leaf points to itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-_ROWS = 512  # rows that go through the trees together: what is in work then fits the cache
+from foretell.kernels.forecast.sieve import Sieve
 
+FloatArray = NDArray[np.float64]
 _FIELDS = ("roots", "column", "threshold", "left", "right", "missing_left", "value")
+_LINKS = ("roots", "left", "right")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,6 @@ class Trees:
     """
 
     base: float
-    depth: int
     roots: NDArray[np.int32]
     column: NDArray[np.int16]
     threshold: NDArray[np.float32]
@@ -38,56 +38,41 @@ class Trees:
 
     def predict(self, table: FloatArray) -> FloatArray:
         """The ensemble's value for each row of a table with the columns it was trained on; nan is a missing value."""
-        found = np.full(len(table), self.base)
-        for start in range(0, len(table), _ROWS):
-            rows = np.asarray(table[start : start + _ROWS], dtype=np.float32)
-            found[start : start + _ROWS] += self._sums(rows)
-        return found
+        return self.base + self._sieve.sums(table)
 
-    def _sums(self, rows: NDArray[np.float32]) -> FloatArray:
-        at = np.broadcast_to(self.roots[:, None], (self.roots.size, len(rows))).copy()
-        flat, width = rows.ravel(), rows.shape[1]
-        offsets = (np.arange(len(rows), dtype=np.int64) * width)[None, :]
-        gaps = bool(np.isnan(rows).any())
-        for _ in range(self.depth):
-            values = flat[self.column[at] + offsets]
-            goes_left = values <= self.threshold[at]
-            if gaps:
-                goes_left |= np.isnan(values) & self.missing_left[at]
-            at = np.where(goes_left, self.left[at], self.right[at])
-        return np.asarray(self.value[at].sum(axis=0), dtype=np.float64)
-
-    def over(self, columns: NDArray[np.int64]) -> Trees:
-        """The same trees for a wider table, in which `columns` are those it was trained on."""
-        return replace(self, column=columns[self.column].astype(np.int16))
+    @cached_property
+    def _sieve(self) -> Sieve:
+        return Sieve.of(self)
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """The ensemble as named arrays, for a file."""
-        head = {f"{prefix}.base": np.array([self.base]), f"{prefix}.depth": np.array([self.depth])}
-        return head | {f"{prefix}.{name}": getattr(self, name) for name in _FIELDS}
+        return {f"{prefix}.base": np.array([self.base])} | {f"{prefix}.{name}": getattr(self, name) for name in _FIELDS}
 
     @staticmethod
     def from_arrays(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Trees:
         """The ensemble that `arrays` named so; ValueError where something is missing or points outside."""
         try:
             fields = {name: arrays[f"{prefix}.{name}"] for name in _FIELDS}
-            base, depth = float(arrays[f"{prefix}.base"][0]), int(arrays[f"{prefix}.depth"][0])
+            base = float(arrays[f"{prefix}.base"][0])
         except KeyError as error:
             raise ValueError(f"the model lacks {error}") from error
-        size = fields["value"].size
-        inside = all(
-            fields[name].size and 0 <= int(fields[name].min()) <= int(fields[name].max()) < size
-            for name in ("roots", "left", "right")
-        )
-        if not inside or len({fields[name].size for name in _FIELDS[1:]}) != 1 or not 0 < depth < 200:
+        if len({fields[name].size for name in _FIELDS[1:]}) != 1 or not _is_forest(*(fields[name] for name in _LINKS)):
             raise ValueError(f"the trees of {prefix} do not hang together")
-        return Trees(base, depth, **fields)
+        return Trees(base, **fields)
+
+
+def _is_forest(roots: NDArray[Any], left: NDArray[Any], right: NDArray[Any]) -> bool:
+    """True where trees lie one after the other, and no node has two parents or is its own grandchild."""
+    leaf = left == np.arange(left.size)
+    nodes = np.concatenate((roots, left[~leaf], right[~leaf]))
+    inside = bool(roots.size) and int(nodes.min()) == roots[0] == 0 and int(nodes.max()) < left.size
+    return inside and int(np.bincount(nodes).max()) == 1 and bool((np.diff(roots) > 0).all())
 
 
 def of_boosting(model: Any) -> Trees:
     """The trees of a fitted scikit-learn HistGradientBoosting model with one output."""
     columns, thresholds, lefts, rights, missing, values, roots = [], [], [], [], [], [], []
-    start = deepest = 0
+    start = 0
     for (predictor,) in model._predictors:
         nodes = predictor.nodes
         leaf = nodes["is_leaf"].astype(bool)
@@ -99,12 +84,10 @@ def of_boosting(model: Any) -> Trees:
         rights.append(start + np.where(leaf, own, nodes["right"]))
         missing.append(nodes["missing_go_to_left"].astype(bool) | leaf)
         values.append(np.where(leaf, nodes["value"], 0.0))
-        deepest = max(deepest, int(nodes["depth"].max()))
         start += len(nodes)
     base = float(np.ravel(model._baseline_prediction)[0])
     return Trees(
         base,
-        max(1, deepest),
         np.array(roots, dtype=np.int32),
         np.concatenate(columns).astype(np.int16),
         _not_above(np.concatenate(thresholds)),

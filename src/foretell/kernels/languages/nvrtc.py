@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import importlib.util
@@ -33,20 +34,29 @@ class NoCudaCompiler(RuntimeError):
 
 def compile_cuda(source: str, arch: str = "sm_90a", options: Sequence[str] = ()) -> bytes:
     """A cubin for `arch`, from the cache if this source was compiled before."""
+    return _compiled(source, arch, options)[0]
+
+
+def compiled_ptx(source: str, arch: str = "sm_90a", options: Sequence[str] = ()) -> str:
+    """The PTX of the same compilation; empty where only `nvcc` is there."""
+    return _compiled(source, arch, options)[1]
+
+
+def _compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
     compiler = _nvrtc_version() or _nvcc_version()
     if compiler is None:
         raise NoCudaCompiler("no CUDA compiler was found: install nvidia-cuda-nvrtc or put nvcc on the PATH")
     key = hashlib.sha256("\0".join((source, arch, compiler, *options)).encode()).hexdigest()[:24]
     kept = cache_dir() / "cuda" / key[:2] / f"{key}.cubin"
-    try:
-        return kept.read_bytes()
-    except FileNotFoundError:
-        image = _by_nvrtc(source, arch, options) if _nvrtc() is not None else _by_nvcc(source, arch, options)
+    with contextlib.suppress(FileNotFoundError):
+        return kept.read_bytes(), kept.with_suffix(".ptx").read_text()
+    image, ptx = _by_nvrtc(source, arch, options) if _nvrtc() is not None else (_by_nvcc(source, arch, options), "")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    partial = kept.with_suffix(f".{os.getpid()}")
-    partial.write_bytes(image)
-    partial.replace(kept)
-    return image
+    for place, content in ((kept, image), (kept.with_suffix(".ptx"), ptx.encode())):
+        partial = place.with_suffix(f"{place.suffix}.{os.getpid()}")
+        partial.write_bytes(content)
+        partial.replace(place)
+    return image, ptx
 
 
 def _library_places() -> Iterator[Path]:
@@ -109,7 +119,7 @@ def _include_folders() -> list[str]:
     return found
 
 
-def _by_nvrtc(source: str, arch: str, options: Sequence[str]) -> bytes:
+def _by_nvrtc(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
     library = _nvrtc()
     program = c_void_p()
     _checked(
@@ -125,7 +135,7 @@ def _by_nvrtc(source: str, arch: str, options: Sequence[str]) -> bytes:
         _checked(library.nvrtcGetCUBINSize(program, byref(size)), "nvrtcGetCUBINSize")
         image = ctypes.create_string_buffer(size.value)
         _checked(library.nvrtcGetCUBIN(program, image), "nvrtcGetCUBIN")
-        return image.raw
+        return image.raw, _text(library, program, "PTX")
     finally:
         library.nvrtcDestroyProgram(byref(program))
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from foretell.kernels.multiprocessor import USUAL_CAPABILITY, occupancy
+
 # Operations by the low 9 bits of an instruction (the 3 bits above them only say where operands come from).
 _KINDS: dict[str, tuple[int, ...]] = {
     "global_load": (0x181,),
@@ -48,10 +50,6 @@ _INNER = (
 _FRAME_SIZE, _REGISTER_COUNT = 0x11, 0x2F
 _WITH_PAYLOAD = 0x04
 
-# Per multiprocessor of compute capability 9.0: registers, shared bytes, threads, blocks.
-_SM_REGISTERS, _SM_SHARED_BYTES, _SM_THREADS, _SM_BLOCKS = 65536, 233472, 2048, 32
-_WARP = 32
-
 
 class NotACubin(ValueError):
     """The bytes are not a 64-bit ELF file."""
@@ -65,11 +63,17 @@ class _Section:
     bytes: int
 
 
-def read_cubin(image: bytes, threads: int, dynamic_shared_bytes: int = 0, name: str | None = None) -> dict[str, float]:
+def read_cubin(
+    image: bytes,
+    threads: int,
+    dynamic_shared_bytes: int = 0,
+    name: str | None = None,
+    capability: int = USUAL_CAPABILITY,
+) -> dict[str, float]:
     """Resources and instruction mix of a cubin's function launched with blocks of `threads`.
 
     `name` picks one function where the cubin holds several; the largest is taken otherwise. `spill_bytes` is the stack
-    frame, where spilled registers go.
+    frame, where spilled registers go; `occupancy` is that on a multiprocessor of the capability.
     """
     sections = list(_sections(image))
     texts = [s for s in sections if s.name.startswith(".text.") and (name is None or s.name == f".text.{name}")]
@@ -87,22 +91,9 @@ def read_cubin(image: bytes, threads: int, dynamic_shared_bytes: int = 0, name: 
         "spill_bytes": float(values.get(_FRAME_SIZE, 0)),
         "shared_bytes": shared,
         "threads": float(threads),
-        "occupancy": occupancy(registers, shared, threads),
+        "occupancy": occupancy(registers, shared, threads, capability),
     }
     return features | _mix(text.body)
-
-
-def occupancy(registers: float, shared_bytes: float, threads: int) -> float:
-    """Resident threads over the most a multiprocessor can hold, from the block's resources."""
-    warps = -(-threads // _WARP)
-    per_warp = -(-int(registers) * _WARP // 256) * 256
-    blocks = min(
-        _SM_BLOCKS,
-        _SM_THREADS // max(threads, 1),
-        _SM_REGISTERS // max(per_warp * warps, 1) if registers else _SM_BLOCKS,
-        int(_SM_SHARED_BYTES // (shared_bytes + 1024)) if shared_bytes else _SM_BLOCKS,
-    )
-    return blocks * warps * _WARP / _SM_THREADS
 
 
 def _mix(code: bytes) -> dict[str, float]:

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from foretell.kernels.languages.dry import Launch, dry_features
 from foretell.kernels.languages.sass import read_cubin
+from foretell.kernels.multiprocessor import USUAL_CAPABILITY, multiprocessor_of
 
 Shape = tuple[tuple[int, ...], str]
 
-# What host code that asks for the device is told while it is traced: an H200, for which the templates are written.
-MULTIPROCESSORS, SHARED_BYTES, REGISTERS = 132, 232448, 65536
+MULTIPROCESSORS = 132  # of an H200, for which the templates are written
+TENSOR_BYTES, ADDRESSES = 1 << 42, 1 << 20  # tensors lie this far apart, each in one of so many places
 
 
 @dataclass(frozen=True)
@@ -30,19 +32,30 @@ class Launched:
     """One launch seen while tracing."""
 
     name: str
-    blocks: int
-    threads: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
     shared_bytes: int
     image: bytes
+    ptx: str = ""
+    arguments: tuple[int | None, ...] = ()  # as the kernel gets them; None where it is no whole number
+
+    @property
+    def blocks(self) -> int:
+        return math.prod(self.grid)
+
+    @property
+    def threads(self) -> int:
+        return math.prod(self.block)
 
 
 class _StubDriver:
     """What Triton asks of a driver when it only compiles."""
 
-    def __init__(self, capability: int, seen: list[Launched]) -> None:
+    def __init__(self, capability: int, multiprocessors: int, seen: list[Launched]) -> None:
         from triton.backends.compiler import GPUTarget
 
         self._target, self._seen = GPUTarget("cuda", capability, 32), seen
+        self._holds, self._multiprocessors = multiprocessor_of(capability), multiprocessors
         self.utils = self
 
     def get_current_target(self) -> Any:
@@ -78,9 +91,9 @@ class _StubDriver:
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         return {
-            "max_shared_mem": SHARED_BYTES,
-            "multiprocessor_count": MULTIPROCESSORS,
-            "max_num_regs": REGISTERS,
+            "max_shared_mem": self._holds.block_shared_bytes,
+            "multiprocessor_count": self._multiprocessors,
+            "max_num_regs": self._holds.registers,
             "warpSize": 32,
         }
 
@@ -99,16 +112,22 @@ class _Pointer:
         return getattr(self._tensor, name)
 
 
-def trace(run: Callable[[], Any], capability: int = 90, launcher: bool = False) -> list[Launched]:
+def trace(
+    run: Callable[[], Any],
+    capability: int = USUAL_CAPABILITY,
+    launcher: bool = False,
+    multiprocessors: int = MULTIPROCESSORS,
+) -> list[Launched]:
     """Call `run` (host code on fake tensors) and compile what it launches. Whatever `run` raises goes through.
 
-    With `launcher` Triton's host-side launch stub is built as well, so that a worker finds that in the cache too.
+    Host code that asks for the device is told of one with that capability and so many multiprocessors. With `launcher`
+    Triton's host-side launch stub is built as well, so that a worker finds that in the cache too.
     """
     seen: list[Launched] = []
     with (
-        _triton_compiles_only(seen, capability, launcher),
+        _triton_compiles_only(seen, capability, launcher, multiprocessors),
         _cuda_records_only(seen, capability),
-        _torch_knows_the_device(capability),
+        _torch_knows_the_device(capability, multiprocessors),
     ):
         run()
     return seen
@@ -127,14 +146,15 @@ def fake_mode() -> Any:
     return FakeTensorMode(allow_non_fake_inputs=True)
 
 
-def launch_features(launches: Sequence[Launched]) -> dict[str, float]:
-    """Features of the largest launch, and how many there are in all."""
+def launch_features(launches: Sequence[Launched], capability: int = USUAL_CAPABILITY) -> dict[str, float]:
+    """Features of the largest launch on a GPU of that capability, and how many there are in all."""
     features: dict[str, float] = {"launches": float(len(launches))}
     if not launches:
         return features
     main = max(launches, key=lambda launch: launch.blocks * launch.threads)
-    features |= read_cubin(main.image, main.threads, main.shared_bytes, main.name)
+    features |= read_cubin(main.image, main.threads, main.shared_bytes, main.name, capability)
     features["blocks_log2"] = math.log2(max(1, main.blocks))
+    features |= dry_features([Launch(one.name, one.grid, one.block, one.ptx, one.arguments) for one in launches])
     if len(launches) > 1:
         lengths = [
             read_cubin(each.image, each.threads, each.shared_bytes, each.name).get("instructions", 0.0)
@@ -148,8 +168,20 @@ def launch_features(launches: Sequence[Launched]) -> dict[str, float]:
     return features
 
 
+def _as_passed(value: Any) -> int | None:
+    """An argument as the kernel sees it: whole numbers as they are, a tensor as an address of its own."""
+    if isinstance(value, bool | int):
+        return int(value)
+    if hasattr(value, "untyped_storage"):
+        place = value.untyped_storage()._cdata % ADDRESSES
+        return int((place + 1) * TENSOR_BYTES + value.storage_offset() * value.element_size())
+    return None
+
+
 @contextmanager
-def _triton_compiles_only(seen: list[Launched], capability: int, launcher: bool) -> Iterator[None]:
+def _triton_compiles_only(
+    seen: list[Launched], capability: int, launcher: bool, multiprocessors: int
+) -> Iterator[None]:
     try:
         import torch
         from triton.runtime import driver, jit
@@ -175,10 +207,16 @@ def _triton_compiles_only(seen: list[Launched], capability: int, launcher: bool)
             bound = self.signature.bind_partial(*arguments, **{k: v for k, v in options.items() if k in self.arg_names})
             bound.apply_defaults()
             grid = grid(bound.arguments | options)
-        blocks = math.prod(int(g) for g in grid)
         meta = compiled.metadata
         threads = int(meta.num_warps) * 32 * int(getattr(meta, "num_ctas", 1))
-        seen.append(Launched(meta.name, blocks, threads, int(meta.shared), compiled.asm["cubin"]))
+        given = dict(zip(self.arg_names, arguments, strict=False)) | options
+        passed = [name for name, kind in compiled.src.signature.items() if kind != "constexpr"]
+        values = tuple(_as_passed(given.get(name)) for name in passed)
+        ptx = str(compiled.asm.get("ptx", ""))
+        size = (*(int(g) for g in grid), 1, 1)
+        shape = (size[0], size[1], size[2])
+        image = compiled.asm["cubin"]
+        seen.append(Launched(meta.name, shape, (threads, 1, 1), int(meta.shared), image, ptx, values))
         if launcher:
             from triton.backends.nvidia.driver import CudaLauncher
 
@@ -186,7 +224,7 @@ def _triton_compiles_only(seen: list[Launched], capability: int, launcher: bool)
         return compiled
 
     active: Any = driver
-    active.set_active(_StubDriver(capability, seen))
+    active.set_active(_StubDriver(capability, multiprocessors, seen))
     jit.JITFunction.run = compile_instead
     try:
         yield
@@ -196,19 +234,20 @@ def _triton_compiles_only(seen: list[Launched], capability: int, launcher: bool)
 
 
 @contextmanager
-def _torch_knows_the_device(capability: int) -> Iterator[None]:
+def _torch_knows_the_device(capability: int, multiprocessors: int) -> Iterator[None]:
     """Answers to what host code asks before it launches, on a machine where torch finds no device."""
     import torch
 
+    holds = multiprocessor_of(capability)
     properties = SimpleNamespace(
         name=f"sm_{capability}",
         major=capability // 10,
         minor=capability % 10,
-        multi_processor_count=MULTIPROCESSORS,
-        shared_memory_per_block_optin=SHARED_BYTES,
-        shared_memory_per_multiprocessor=SHARED_BYTES + 1024,
-        regs_per_multiprocessor=REGISTERS,
-        max_threads_per_multi_processor=2048,
+        multi_processor_count=multiprocessors,
+        shared_memory_per_block_optin=holds.block_shared_bytes,
+        shared_memory_per_multiprocessor=holds.shared_bytes,
+        regs_per_multiprocessor=holds.registers,
+        max_threads_per_multi_processor=holds.threads,
         warp_size=32,
     )
     answers: dict[str, Any] = {
@@ -228,11 +267,13 @@ def _torch_knows_the_device(capability: int) -> Iterator[None]:
 
 @contextmanager
 def _cuda_records_only(seen: list[Launched], capability: int) -> Iterator[None]:
-    from foretell.cuda import Launch, Program
+    from foretell.cuda import Launch as Asked
+    from foretell.cuda import Program
 
-    def record(launch: Launch) -> None:
-        blocks, threads = math.prod(launch.grid), math.prod(launch.block)
-        seen.append(Launched(launch.name, blocks, threads, launch.shared_bytes, launch.image))
+    def record(launch: Asked) -> None:
+        values = tuple(_as_passed(argument) for argument in launch.arguments)
+        image, ptx = launch.image, launch.ptx
+        seen.append(Launched(launch.name, launch.grid, launch.block, launch.shared_bytes, image, ptx, values))
 
     Program.recorder, Program.arch = record, f"sm_{capability}{'a' if capability >= 90 else ''}"
     try:

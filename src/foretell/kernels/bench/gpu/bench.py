@@ -17,6 +17,7 @@ from foretell.kernels.bench.gpu.problem import Problem, TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Cost, Measurement, Status
+from foretell.kernels.multiprocessor import capability_of
 from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
@@ -32,8 +33,7 @@ class GpuBench:
     def __init__(self, effort: GpuEffort = GPU_BENCH, builders: int | None = None) -> None:
         self.device: Device = detect_gpu()
         self._effort = effort
-        capability = int(self.device.toolchain.split("sm_")[1].split(",")[0])
-        self._builders = BuilderPool(capability, builders, launcher=True)
+        self._builders = BuilderPool(capability_of(self.device), builders, True, self.device.cores)
         self._worker = WorkerHandle()
         self._platform = Cuda()
         self._arena = Arena(self._platform)

@@ -18,6 +18,7 @@ from foretell.kernels.bench.gpu.handle import fork_server, kill_session
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
 from foretell.kernels.languages.python_source import NoEntry, entry_of, is_extension, load_module, unload
+from foretell.kernels.languages.tracing import MULTIPROCESSORS
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.store.locations import cache_dir
@@ -29,10 +30,19 @@ MESSAGE_CHARACTERS = 2000
 
 
 class BuilderPool:
-    """As many builder processes as cores, started when first needed; each is killed and replaced if a build hangs."""
+    """As many builder processes as cores, started when first needed; each is killed and replaced if a build hangs.
 
-    def __init__(self, capability: int, processes: int | None = None, launcher: bool = False) -> None:
-        self._capability, self._launcher = capability, launcher
+    They build for a GPU of that compute capability with so many multiprocessors.
+    """
+
+    def __init__(
+        self,
+        capability: int,
+        processes: int | None = None,
+        launcher: bool = False,
+        multiprocessors: int = MULTIPROCESSORS,
+    ) -> None:
+        self._settings = (capability, launcher, multiprocessors)
         self._jobs: queue.Queue[tuple[dict[str, Any], Future[Build]] | None] = queue.Queue()
         self._count = processes or os.cpu_count() or 2
         self._threads: list[threading.Thread] = []
@@ -66,7 +76,7 @@ class BuilderPool:
             time.sleep(0.05)
 
     def _keep_busy(self) -> None:
-        builder = _Builder(self._capability, self._launcher)
+        builder = _Builder(*self._settings)
         self._at_work.append(builder)
         while (item := self._jobs.get()) is not None:
             job, future = item
@@ -81,8 +91,8 @@ class BuilderPool:
 class _Builder:
     """One builder process."""
 
-    def __init__(self, capability: int, launcher: bool) -> None:
-        self._settings = (capability, launcher)
+    def __init__(self, capability: int, launcher: bool, multiprocessors: int) -> None:
+        self._settings = (capability, launcher, multiprocessors)
         self._process: Any = None
         self._connection: Any = None
 
@@ -129,7 +139,7 @@ class _Builder:
             self._process = None
 
 
-def _serve(connection: Connection, capability: int, launcher: bool, cache: str) -> None:
+def _serve(connection: Connection, capability: int, launcher: bool, multiprocessors: int, cache: str) -> None:
     """A builder's loop: no GPU, no secrets, one job after the other, behind whatever measures."""
     os.setsid()
     os.nice(5)
@@ -148,11 +158,11 @@ def _serve(connection: Connection, capability: int, launcher: bool, cache: str) 
             job = json.loads(connection.recv_bytes())
         except EOFError:
             return
-        answer = _build(job, capability, launcher)
+        answer = _build(job, capability, launcher, multiprocessors)
         connection.send_bytes(json.dumps(answer.to_dict()).encode())
 
 
-def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
+def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors: int) -> Build:
     from foretell.kernels.bench.gpu.problem import from_spec
     from foretell.kernels.languages.tracing import fake_mode, launch_features, trace
 
@@ -173,7 +183,7 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
     if job["language"] == "torch":
         return _build_torch(job["source"])
     try:
-        launches = trace(run, capability, launcher)
+        launches = trace(run, capability, launcher, multiprocessors)
     except (SyntaxError, NoEntry) as error:
         return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
     except Exception as error:
@@ -194,7 +204,7 @@ def _build(job: dict[str, Any], capability: int, launcher: bool) -> Build:
             return Build(Status.COMPILE_ERROR, text)
         # Host code that fake tensors cannot follow (reading values, raw pointers) is left to the worker.
         return Build(Status.OK, f"not traced: {text}"[:300], {})
-    features = launch_features(launches[: max(1, len(launches) // max(1, len(counts)))])
+    features = launch_features(launches[: max(1, len(launches) // max(1, len(counts)))], capability)
     return Build(Status.OK, "", features)
 
 
@@ -209,6 +219,11 @@ def _build_torch(source: str) -> Build:
     return Build(Status.OK, "", {})
 
 
-def build_here(specs: Sequence[tuple[dict[str, Any], Candidate]], capability: int) -> list[Build]:
+def build_here(
+    specs: Sequence[tuple[dict[str, Any], Candidate]], capability: int, multiprocessors: int = MULTIPROCESSORS
+) -> list[Build]:
     """Build one after the other in this process: for tests and single files. Leaves Triton's driver unset."""
-    return [_build({"spec": spec, "source": c.source, "language": c.language}, capability, False) for spec, c in specs]
+    return [
+        _build({"spec": spec, "source": c.source, "language": c.language}, capability, False, multiprocessors)
+        for spec, c in specs
+    ]

@@ -1,0 +1,143 @@
+"""A PTX kernel made ready for a dry run: registers are places in a list, instructions functions of them.
+
+Only what decides branches and addresses is kept. Each block has two lists of steps: all of those, and the few that the
+way on depends on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from foretell.kernels.languages.dry.instructions import (
+    NUMBER,
+    class_of,
+    flops_of,
+    needed,
+    results_of,
+    sources_of,
+    touches,
+    touching,
+    width_of,
+)
+from foretell.kernels.languages.dry.numbers import Function, Value, constant, meaning
+from foretell.kernels.languages.dry.ptx import Block, Instruction, Kernel
+
+NOWHERE = -1
+_ACCESSES = ("load", "store", "shared_load", "shared_store", "atomic", "async")
+_WAITS = ("load", "async", "bulk")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The predicate that decides whether something happens; `place` is NOWHERE if it always does."""
+
+    place: int = NOWHERE
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """A function from places to places."""
+
+    function: Function
+    results: tuple[int, ...]
+    sources: tuple[int, ...]
+    guard: Guard
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access of `width` bytes a lane; none happens where the number at `size` is 0."""
+
+    kind: str
+    address: int
+    offset: int
+    width: int
+    guard: Guard
+    size: int = NOWHERE
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A block: its steps, what it counts for, and where it goes at its end (`target` is NOWHERE: just on)."""
+
+    full: Sequence[Step | Access]
+    control: Sequence[Step]
+    classes: Mapping[str, int]
+    flops: float
+    waits: bool
+    target: int
+    leaves: bool
+    guard: Guard
+
+    @property
+    def length(self) -> int:
+        return sum(self.classes.values())
+
+
+class Program:
+    """`given` are the values of the kernel's parameters by name, None where a value is not known."""
+
+    def __init__(self, kernel: Kernel, given: Mapping[str, int | None]) -> None:
+        self.places: dict[str, int] = {}
+        self.start: list[Value] = []
+        self._given = given
+        self._control = needed(kernel, [b.branch.guard for b in kernel.blocks if b.branch and b.branch.guard])
+        wanted = [name for b in kernel.blocks for one in b.instructions if touches(one) for name in touching(one)]
+        self._all = self._control | needed(kernel, wanted)
+        self.blocks = [self._ready(block) for block in kernel.blocks]
+
+    def _ready(self, block: Block) -> Ready:
+        full: list[Step | Access] = []
+        control = []
+        for one in block.instructions:
+            access = self._access(one)
+            step = self._step(one)
+            full += [made for made in (access, step) if made is not None]
+            if step is not None and any(name in self._control for name in results_of(one)):
+                control.append(step)
+        classes = Counter(class_of(one) for one in block.instructions)
+        waits = any(classes[kind] for kind in _WAITS)
+        classes["branch"] += block.branch is not None
+        flops = sum(flops_of(one) for one in block.instructions)
+        leaves = block.branch is not None and block.branch.parts[0] != "bra"
+        guard = self._guard(block.branch) if block.branch is not None else Guard()
+        return Ready(full, control, classes, flops, waits, block.target, leaves, guard)
+
+    def _place(self, name: str) -> int:
+        if name not in self.places:
+            self.places[name] = len(self.start)
+            self.start.append(constant(name))
+        return self.places[name]
+
+    def _guard(self, one: Instruction) -> Guard:
+        return Guard(self._place(one.guard.lstrip("!")), one.guard.startswith("!")) if one.guard else Guard()
+
+    def _step(self, one: Instruction) -> Step | None:
+        """The instruction as a function, where its result matters."""
+        results = results_of(one)
+        if not any(name in self._all for name in results):
+            return None
+        places = tuple(self._place(name) for name in results)
+        if one.parts[0] == "ld" and "param" in one.parts:
+            name, _, offset = one.operands[1].strip("[] ").partition("+")
+            value = self._given.get(name.strip()) if offset.strip() in ("", "0") else None
+            return Step(lambda: (value,) * len(places), places, (), self._guard(one))
+        sources = tuple(self._place(name) for name in sources_of(one))
+        return Step(meaning(one), places, sources, self._guard(one))
+
+    def _access(self, one: Instruction) -> Access | None:
+        if "expect_tx" in one.parts and NUMBER.match(one.operands[-1]):  # so many bytes are on their way in bulk
+            return Access("load", self._place("0"), 0, int(one.operands[-1], 0), self._guard(one))
+        kind = class_of(one)
+        brackets = [operand for operand in one.operands if operand.startswith("[")]
+        if kind not in _ACCESSES or not brackets:
+            return None
+        copied = kind == "async"
+        name, _, offset = (brackets[-1] if copied else brackets[0]).strip("[] ").partition("+")
+        shift = int(offset, 0) if NUMBER.match(offset.strip()) else 0
+        size = self._place(one.operands[3]) if copied and len(one.operands) > 3 else NOWHERE
+        place = self._place(name.strip())
+        return Access("load" if copied else kind, place, shift, width_of(one), self._guard(one), size)

@@ -1,0 +1,119 @@
+"""A tolerant reader of PTX, the compiler's readable output for NVIDIA GPUs: a kernel as basic blocks of instructions.
+
+PTX is what both Triton and NVRTC write before machine code. Everything is kept as text and numbers; what an instruction
+does is said elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LINES_WITHOUT_END = re.compile(r"^[ \t]*\.(?:loc|file)\b[^\n]*$", re.MULTILINE)
+_STATEMENT = re.compile(r"\s*(?:(?P<label>[$%\w]+):(?!:)|(?P<brace>[{}])|(?P<body>[^;]*);)")
+_INSTRUCTION = re.compile(r"(?:@(?P<guard>!?%?[\w$]+)\s+)?(?P<op>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL)
+_OPERANDS = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]\s][^,{}\[\]]*")
+_PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>\w+)\s+(?:\.ptr\s+[^,)]*?)?(?P<name>[\w$%]+)(?:\[\d+\])?\s*[,)\n]"
+)
+_ENDS = ("bra", "ret", "exit", "brx", "trap")
+
+
+class NotPtx(ValueError):
+    """The text holds no kernel of that name."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """`op` is the operation with all its suffixes; `guard` the predicate in front, with `!` where it is negated."""
+
+    op: str
+    parts: tuple[str, ...]
+    operands: tuple[str, ...]
+    guard: str = ""
+
+
+@dataclass
+class Block:
+    """Instructions that run one after the other; `target` is where a branch at the end goes, if there is one."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    branch: Instruction | None = None
+    target: int = -1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An entry: its parameters' names and types in order, and its blocks, each falling through to the next."""
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    blocks: tuple[Block, ...]
+
+
+def read_ptx(text: str, name: str) -> Kernel:
+    """The kernel of that name; NotPtx where there is none, or it cannot be read."""
+    text = _LINES_WITHOUT_END.sub("", _COMMENTS.sub("", text))
+    head = re.search(rf"\.entry\s+{re.escape(name)}\s*(?P<parameters>\([^)]*\))?", text)
+    if head is None:
+        raise NotPtx(f"there is no entry {name}")
+    found = _PARAMETER.finditer(head["parameters"] or "")
+    parameters = tuple((match["name"], match["type"]) for match in found)
+    start = text.find("{", head.end())
+    if start < 0:
+        raise NotPtx(f"the entry {name} has no body")
+    return Kernel(name, parameters, tuple(_blocks(text, start + 1)))
+
+
+def _blocks(text: str, at: int) -> list[Block]:
+    """Basic blocks up to the brace that closes the body. Labels may repeat in inner braces: the nearest is meant."""
+    statements = list(_statements(text, at))
+    targets = {one.operands[-1] for one in statements if isinstance(one, Instruction) and _goes(one)}
+    blocks = [Block()]
+    labels: dict[str, list[int]] = {}
+    for one in statements:
+        if isinstance(one, str):
+            if one in targets:
+                if blocks[-1].instructions:
+                    blocks.append(Block())
+                labels.setdefault(one, []).append(len(blocks) - 1)
+        elif one.parts[0] in _ENDS:
+            blocks[-1].branch = one
+            blocks.append(Block())
+        else:
+            blocks[-1].instructions.append(one)
+    for number, block in enumerate(blocks):
+        if block.branch is not None and _goes(block.branch):
+            places = labels.get(block.branch.operands[-1], [])
+            block.target = min(places, key=lambda place: abs(place - number), default=-1)
+    return blocks
+
+
+def _goes(one: Instruction) -> bool:
+    return one.parts[0] == "bra" and bool(one.operands)
+
+
+def _statements(text: str, at: int) -> Iterator[Instruction | str]:
+    """Instructions and labels, in order."""
+    depth = 0
+    while depth >= 0:
+        match = _STATEMENT.match(text, at)
+        if match is None:
+            raise NotPtx("the body does not end")
+        at = match.end()
+        if match["brace"]:
+            depth += 1 if match["brace"] == "{" else -1
+        elif match["label"] is not None:
+            yield match["label"]
+        elif one := _instruction(match["body"]):
+            yield one
+
+
+def _instruction(body: str) -> Instruction | None:
+    match = _INSTRUCTION.match(body.strip())
+    if match is None:  # a directive, such as `.reg`
+        return None
+    operands = tuple(o.strip() for o in _OPERANDS.findall(match["operands"]))
+    return Instruction(match["op"], tuple(match["op"].split(".")), operands, match["guard"] or "")

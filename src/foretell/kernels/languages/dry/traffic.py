@@ -1,0 +1,76 @@
+"""What warps did, as counts: instructions by class, and memory traffic in sectors and passes over banks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.kernels.languages.dry.numbers import LANES
+
+SECTOR_BYTES, BANKS, BANK_BYTES = 32, 32, 4
+
+
+@dataclass
+class Traffic:
+    """Accesses of one kind. `cost` is in sectors, or in passes over the banks of shared memory; `least` is the lowest
+    cost at which the same bytes could be had; `distinct` are sectors that the warp had not touched before."""
+
+    requests: float = 0.0
+    bytes: float = 0.0
+    lanes: float = 0.0
+    cost: float = 0.0
+    least: float = 0.0
+    distinct: float = 0.0
+    unknown: float = 0.0
+
+    def add(self, other: Traffic, times: float = 1.0) -> None:
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + times * getattr(other, one.name))
+
+
+@dataclass
+class Counts:
+    """`trips` are visits of blocks that wait for memory, `active` lanes at work over all instructions."""
+
+    classes: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    traffic: dict[str, Traffic] = field(default_factory=lambda: defaultdict(Traffic))
+    tensor_flops: float = 0.0
+    trips: float = 0.0
+    active: float = 0.0
+    cut: bool = False
+
+    def add(self, other: Counts, times: float) -> None:
+        for name, count in other.classes.items():
+            self.classes[name] += count * times
+        for kind, one in other.traffic.items():
+            self.traffic[kind].add(one, times)
+        self.tensor_flops += other.tensor_flops * times
+        self.trips = max(self.trips, other.trips)
+        self.active += other.active * times
+        self.cut = self.cut or other.cut
+
+    @property
+    def instructions(self) -> float:
+        return sum(self.classes.values())
+
+
+def sectors(where: NDArray[np.int64], width: int) -> tuple[float, float]:
+    """Sectors that an access touches, and the fewest that could hold its bytes."""
+    least = max(1, math.ceil(len(set(where.tolist())) * width / SECTOR_BYTES))
+    return float(max(least, len(set((where // SECTOR_BYTES).tolist())))), float(least)
+
+
+def bank_passes(where: NDArray[np.int64], width: int) -> tuple[float, float]:
+    """Passes over the banks of shared memory, and the fewest; wide accesses go by halves and quarters of a warp."""
+    lanes = LANES if width <= BANK_BYTES else max(1, LANES * BANK_BYTES // width)
+    passes, least = 0, 0
+    for start in range(0, len(where), lanes):
+        words = {word for a in where[start : start + lanes].tolist()
+                 for word in range(a // BANK_BYTES, (a + max(width, BANK_BYTES) - 1) // BANK_BYTES + 1)}  # fmt: skip
+        passes += max(Counter(word % BANKS for word in words).values())
+        least += max(1, math.ceil(len(words) / BANKS))
+    return float(passes), float(least)

@@ -1,0 +1,149 @@
+"""One warp on its way through a program.
+
+While all lanes are together there is one place where they are. When they part, each has a place of its own, and those
+furthest behind go first, so that they meet again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.kernels.languages.dry.numbers import LANES, Value
+from foretell.kernels.languages.dry.program import NOWHERE, Access, Guard, Program, Ready, Step
+from foretell.kernels.languages.dry.traffic import SECTOR_BYTES, Counts, Traffic, bank_passes, sectors
+
+FOLLOWED = 3  # visits of a block in which addresses are looked at
+MOST_STEPS = 50_000  # of one warp
+
+Lanes = NDArray[np.bool_]
+_ALL = np.ones(LANES, dtype=bool)
+
+
+class Warp:
+    """`registers` are the values at the start; `lanes` those that exist."""
+
+    def __init__(self, program: Program, registers: list[Value], lanes: Lanes) -> None:
+        self._blocks, self._registers = program.blocks, registers
+        self._end = len(self._blocks)
+        self._visits = [0] * self._end
+        self._lanes_seen = [0] * self._end
+        self._traffic: list[dict[int, Traffic]] = [{} for _ in self._blocks]
+        self._touched: dict[str, set[int]] = {}
+        self._together = bool(lanes.all())
+        self._places = np.where(lanes, 0, self._end)
+
+    def run(self) -> Counts:
+        """Go to the end, or until it takes too long; later visits of a block count as the first ones did."""
+        at, left = 0, MOST_STEPS
+        while left > 0:
+            lanes: Lanes | None = None
+            if not self._together:
+                at = int(self._places.min())
+                lanes = self._places == at
+            if at >= self._end:
+                break
+            block = self._blocks[at]
+            self._visits[at] += 1
+            self._lanes_seen[at] += LANES if lanes is None else int(lanes.sum())
+            steps = block.full if self._visits[at] <= FOLLOWED else block.control
+            left -= len(steps) + 1
+            for step in steps:
+                if isinstance(step, Step):
+                    self._step(step, lanes)
+                else:
+                    self._access(at, step, lanes)
+            at = self._onward(at, block, lanes)
+        return self._counts(cut=left <= 0)
+
+    def _taken(self, guard: Guard) -> Any:
+        """Which lanes a guard lets through: True, False or an array; who is not known is let through."""
+        value = True if guard.place == NOWHERE else self._registers[guard.place]
+        if value is None:
+            return True
+        if isinstance(value, np.ndarray):
+            return value.astype(bool) != guard.negated
+        return bool(value) != guard.negated
+
+    def _step(self, step: Step, lanes: Lanes | None) -> None:
+        registers = self._registers
+        try:
+            values = step.function(*[registers[i] for i in step.sources])
+        except (TypeError, ZeroDivisionError, OverflowError, ValueError):
+            values = (None,) * len(step.results)
+        mask: Any = lanes
+        if step.guard.place != NOWHERE:
+            taken = self._taken(step.guard)
+            if taken is False:
+                return
+            if taken is not True:
+                mask = taken if lanes is None else lanes & taken
+        for place, value in zip(step.results, values, strict=False):
+            old = registers[place]
+            known = mask is not None and value is not None
+            registers[place] = np.where(mask, value, 0 if old is None else old) if known else value
+
+    def _access(self, at: int, access: Access, lanes: Lanes | None) -> None:
+        mask = (_ALL if lanes is None else lanes) & self._taken(access.guard)
+        if access.size != NOWHERE and self._registers[access.size] is not None:
+            mask = mask & (self._registers[access.size] != 0)
+        active = int(mask.sum())
+        if not active:
+            return
+        one = Traffic(1.0, float(active * access.width), float(active))
+        address = self._registers[access.address]
+        if address is None:
+            one.cost = one.least = one.distinct = math.ceil(active * access.width / SECTOR_BYTES)
+            one.unknown = 1.0
+        else:
+            where = np.broadcast_to(np.asarray(address, dtype=np.int64), LANES)[mask] + access.offset
+            if access.kind.startswith("shared"):
+                one.cost, one.least = bank_passes(where, access.width)
+            else:
+                one.cost, one.least = sectors(where, access.width)
+                touched = self._touched.setdefault(access.kind, set())
+                before = len(touched)
+                touched.update((where // SECTOR_BYTES).tolist())
+                one.distinct = one.least if access.width > SECTOR_BYTES else float(len(touched) - before)
+        self._traffic[at].setdefault(id(access), Traffic()).add(one)
+
+    def _onward(self, at: int, block: Ready, lanes: Lanes | None) -> int:
+        """Where the lanes go from here; a branch on something unknown is not taken."""
+        target = self._end if block.leaves else block.target if block.target != NOWHERE else at + 1
+        taken: Any = True
+        if block.guard.place != NOWHERE:
+            taken = self._registers[block.guard.place] is not None and self._taken(block.guard)
+        if isinstance(taken, np.ndarray):
+            there = taken if lanes is None else taken & lanes
+            if there.any() and not (there == (_ALL if lanes is None else lanes)).all():
+                if self._together:
+                    self._together, self._places = False, np.full(LANES, at + 1)
+                else:
+                    self._places[lanes] = at + 1
+                self._places[there] = target
+                return at
+            taken = bool(there.any())
+        place = target if taken else at + 1
+        if lanes is not None:
+            self._places[lanes] = place
+            self._together = bool((self._places == place).all())
+        return place
+
+    def _counts(self, cut: bool) -> Counts:
+        found = Counts(cut=cut)
+        for at, block in enumerate(self._blocks):
+            visits = self._visits[at]
+            if not visits:
+                continue
+            for name, count in block.classes.items():
+                found.classes[name] += count * visits
+            found.tensor_flops += block.flops * visits
+            found.trips += visits if block.waits else 0
+            found.active += block.length * self._lanes_seen[at] / LANES
+            for access in block.full:
+                if isinstance(access, Access) and id(access) in self._traffic[at]:
+                    found.traffic[access.kind].add(self._traffic[at][id(access)], visits / min(visits, FOLLOWED))
+        return found
