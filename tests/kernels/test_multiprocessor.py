@@ -17,6 +17,7 @@ def test_occupancy_by_hand_where_the_corpus_was_measured() -> None:
     assert occupancy(32, 232_448, 1024) == 0.5
     assert occupancy(32, 232_449, 1024) == 0.0  # more than a block may have
     assert occupancy(16, 0, 32) == 0.5  # 32 blocks of one warp
+    assert occupancy(16, 0, 97) == 1.0  # 16 blocks of four warps, the last of them mostly idle
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def occupancy(registers: float, shared_bytes: float, threads: int, capability: i
     per_warp = -(-int(registers) * WARP // REGISTER_STEP) * REGISTER_STEP
     blocks = min(
         holds.blocks,
-        holds.threads // max(threads, 1),
+        holds.threads // max(warps * WARP, 1),
         holds.registers // max(per_warp * warps, 1) if registers else holds.blocks,
         int(holds.shared_bytes // (shared_bytes + holds.reserved_shared_bytes)) if shared_bytes else holds.blocks,
     )

@@ -24,6 +24,7 @@ from foretell.kernels.forecast.trees import FloatArray, Trees, of_boosting
 from foretell.kernels.library import get
 from foretell.train.memory import remember
 
+FOREIGN_WEIGHT = 4.0  # of a program that no template made: they are few, and what users bring
 LEAST_FOREIGN = 100  # errors from which the spread of programs that no template made gets a shape of its own
 SMALLEST_ERROR_LOG2 = 0.01
 # Chosen by leaving families out of the rows for training: what a source alone cannot tell has no median to aim at.
@@ -218,13 +219,14 @@ def fit_speed(rows: Rows, chosen: Mask, tier: Shown, seed: int, count: int) -> d
 
     settings: dict[str, Any] = _SPEED | {"max_iter": count, "max_features": 0.5, "loss": _LOSS[tier]}
     time = rows.headroom - rows.log2
-    first = HistGradientBoostingRegressor(random_state=seed, **settings).fit(rows.shown(chosen), time[chosen])
-    found = {"floor": of_boosting(first)}
+    weights = np.where(rows.foreign, FOREIGN_WEIGHT, 1.0)
+    first = HistGradientBoostingRegressor(random_state=seed, **settings)
+    found = {"floor": of_boosting(first.fit(rows.shown(chosen), time[chosen], weights[chosen]))}
     if ESTIMATE in rows.names:
         estimate = rows.table[:, rows.names.index(ESTIMATE)]
         ran = chosen & np.isfinite(estimate)
         second = HistGradientBoostingRegressor(random_state=seed + 1, **settings)
-        found["estimate"] = of_boosting(second.fit(rows.shown(ran), (time - estimate)[ran]))
+        found["estimate"] = of_boosting(second.fit(rows.shown(ran), (time - estimate)[ran], weights[ran]))
     return found
 
 

@@ -89,3 +89,10 @@ def test_a_file_whose_memory_is_torn_is_refused(tmp_path: Path, name: str) -> No
     np.savez(path, **arrays | {name: arrays[name][:1]})
     with pytest.raises(BadModel):
         Model.load(path)
+
+
+def test_the_shipped_model_remembers_kernels_of_every_operation_it_learnt() -> None:
+    model = shipped()
+    for kind in ("cpu", "gpu"):
+        rows = model.memory(kind).rows
+        assert {f"{kind} {row.task}" for row in rows} == set(name for name in model.tasks if name.startswith(kind))

@@ -164,3 +164,17 @@ def test_mangled_text_never_raises() -> None:
             )
         for value in dry_features([Launch("scale", (4, 1, 1), (64, 1, 1), "".join(text), (A, B, None, 64))]).values():
             assert math.isfinite(value)
+
+
+def test_tiles_of_tensor_cores_and_copies_of_a_computed_size_are_traffic() -> None:
+    body = """
+    mov.u32 %r1, 4096; mov.u32 %r9, %tid.x; setp.eq.b32 %p1, %r9, 0;
+    wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r2, %r3}, [%rd1], %r4;
+    wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1}, {%r2}, {%r3}, {%f1};
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r5], %r1;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r5], %r1;
+    """
+    found = dry_features([Launch("k", (10, 1, 1), (32, 1, 1), _kernel(body), (A,))])
+    assert 2 ** found["dry_load_cost_log2"] - 1 == pytest.approx(10 * (16 * 16 * 2 + 4096))
+    assert 2 ** found["dry_store_cost_log2"] - 1 == pytest.approx(10 * 4096)
+    assert 2 ** found["dry_tensor_flops_log2"] - 1 == pytest.approx(10 * 2 * 16**3) and found["dry_load_unknown"] == 0.0

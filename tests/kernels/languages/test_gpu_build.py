@@ -19,6 +19,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.languages.python_source import NoEntry, entry_of, language_of, load_module
 from foretell.kernels.languages.sass import NotACubin, loop_depths, read_cubin
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.propose.cuda import templates as cuda_templates
 from foretell.kernels.propose.triton import templates as triton_templates
@@ -48,6 +49,15 @@ def test_triton_builds_for_an_absent_gpu_with_features() -> None:
     assert built.features["launches"] == 1
     assert built.features["global_load_share"] > 0
     assert built.features["blocks_log2"] == 13
+    assert _moves_what_it_must(built)
+
+
+def _moves_what_it_must(build: Build) -> bool:
+    """A softmax over rows reads its input once or a few times and writes its output once."""
+    task = get("softmax", "gpu")
+    half = task.least_bytes(task.workloads[0].sizes) / 2
+    read, written = (2 ** build.features[f"dry_{kind}_cost_log2"] for kind in ("load", "store"))
+    return bool(0.99 * half <= read < 3.5 * half and 0.99 * half <= written < 1.3 * half)
 
 
 @needs_cuda_compiler
@@ -57,6 +67,7 @@ def test_cuda_builds_for_an_absent_gpu_with_features() -> None:
     assert built.status is Status.OK and not built.message, built.message
     assert built.features["registers"] > 8
     assert built.features["threads"] >= 32
+    assert _moves_what_it_must(built)
 
 
 @pytest.mark.parametrize(

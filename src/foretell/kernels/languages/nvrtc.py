@@ -20,7 +20,7 @@ from foretell.kernels.store.locations import cache_dir
 
 # nvcc finds the macro in the host's headers, which NVRTC does not read.
 _NVRTC_OPTIONS = ("--std=c++17", "-default-device", "--define-macro=INFINITY=__builtin_bit_cast(float, 0x7f800000)")
-_NVCC_OPTIONS = ("-std=c++17", "-cubin", "-O3")
+_NVCC_OPTIONS = ("-std=c++17", "-cubin", "-O3", "--keep")
 NVCC_TIMEOUT_S = 60.0
 
 
@@ -38,7 +38,7 @@ def compile_cuda(source: str, arch: str = "sm_90a", options: Sequence[str] = ())
 
 
 def compiled_ptx(source: str, arch: str = "sm_90a", options: Sequence[str] = ()) -> str:
-    """The PTX of the same compilation; empty where only `nvcc` is there."""
+    """The PTX of the same compilation."""
     return _compiled(source, arch, options)[1]
 
 
@@ -50,7 +50,7 @@ def _compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, st
     kept = cache_dir() / "cuda" / key[:2] / f"{key}.cubin"
     with contextlib.suppress(FileNotFoundError):
         return kept.read_bytes(), kept.with_suffix(".ptx").read_text()
-    image, ptx = _by_nvrtc(source, arch, options) if _nvrtc() is not None else (_by_nvcc(source, arch, options), "")
+    image, ptx = _by_nvrtc(source, arch, options) if _nvrtc() is not None else _by_nvcc(source, arch, options)
     kept.parent.mkdir(parents=True, exist_ok=True)
     for place, content in ((kept, image), (kept.with_suffix(".ptx"), ptx.encode())):
         partial = place.with_suffix(f"{place.suffix}.{os.getpid()}")
@@ -153,7 +153,7 @@ def _checked(code: int, what: str) -> None:
         raise CompileError(f"{what} failed with NVRTC error {code}")
 
 
-def _by_nvcc(source: str, arch: str, options: Sequence[str]) -> bytes:
+def _by_nvcc(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
     path = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     with tempfile.TemporaryDirectory(prefix="foretell-nvcc-") as scratch:
         (Path(scratch) / "kernel.cu").write_text(source)
@@ -172,4 +172,4 @@ def _by_nvcc(source: str, arch: str, options: Sequence[str]) -> bytes:
             raise CompileError(f"nvcc did not finish within {NVCC_TIMEOUT_S:g} s") from late
         if done.returncode != 0:
             raise CompileError(done.stderr or done.stdout)
-        return (Path(scratch) / "kernel.cubin").read_bytes()
+        return (Path(scratch) / "kernel.cubin").read_bytes(), (Path(scratch) / "kernel.ptx").read_text()

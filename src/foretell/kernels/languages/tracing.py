@@ -168,14 +168,19 @@ def launch_features(launches: Sequence[Launched], capability: int = USUAL_CAPABI
     return features
 
 
-def _as_passed(value: Any) -> int | None:
-    """An argument as the kernel sees it: whole numbers as they are, a tensor as an address of its own."""
+def _as_passed(value: Any) -> tuple[int | None, ...]:
+    """An argument as the kernel sees it: whole numbers as they are, a tensor as an address of its own.
+
+    A tensor's description made by the host goes in parts: itself, its shape, its strides.
+    """
     if isinstance(value, bool | int):
-        return int(value)
+        return (int(value),)
     if hasattr(value, "untyped_storage"):
         place = value.untyped_storage()._cdata % ADDRESSES
-        return int((place + 1) * TENSOR_BYTES + value.storage_offset() * value.element_size())
-    return None
+        return (int((place + 1) * TENSOR_BYTES + value.storage_offset() * value.element_size()),)
+    if hasattr(value, "base") and hasattr(value, "block_shape"):
+        return (None, *(int(n) for n in (*value.shape, *value.strides)))
+    return (None,)
 
 
 @contextmanager
@@ -211,7 +216,7 @@ def _triton_compiles_only(
         threads = int(meta.num_warps) * 32 * int(getattr(meta, "num_ctas", 1))
         given = dict(zip(self.arg_names, arguments, strict=False)) | options
         passed = [name for name, kind in compiled.src.signature.items() if kind != "constexpr"]
-        values = tuple(_as_passed(given.get(name)) for name in passed)
+        values = tuple(value for name in passed for value in _as_passed(given.get(name)))
         ptx = str(compiled.asm.get("ptx", ""))
         size = (*(int(g) for g in grid), 1, 1)
         shape = (size[0], size[1], size[2])
@@ -271,7 +276,7 @@ def _cuda_records_only(seen: list[Launched], capability: int) -> Iterator[None]:
     from foretell.cuda import Program
 
     def record(launch: Asked) -> None:
-        values = tuple(_as_passed(argument) for argument in launch.arguments)
+        values = tuple(value for argument in launch.arguments for value in _as_passed(argument))
         image, ptx = launch.image, launch.ptx
         seen.append(Launched(launch.name, launch.grid, launch.block, launch.shared_bytes, image, ptx, values))
 

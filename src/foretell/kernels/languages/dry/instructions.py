@@ -33,6 +33,8 @@ def class_of(one: Instruction) -> str:
         return "shared_store" if shared else "local" if "local" in parts else "store"
     if root in ("ldmatrix", "stmatrix"):
         return "shared_load" if root == "ldmatrix" else "shared_store"
+    if root == "wmma" and parts[1] in ("load", "store"):
+        return ("shared_" if shared else "") + parts[1]
     if root in ("cp", *_TENSOR) and _ORDER & set(parts):
         return "barrier"
     if root == "cp":
@@ -60,7 +62,7 @@ def is_float(parts: Sequence[str]) -> bool:
 
 def width_of(one: Instruction) -> int:
     """Bytes that a lane accesses."""
-    if one.parts[0] in ("ldmatrix", "stmatrix"):
+    if one.parts[0] in ("ldmatrix", "stmatrix", "wmma"):
         return 16
     if one.parts[0] == "cp":
         sizes = [o for o in one.operands[2:3] if NUMBER.match(o)]
@@ -76,7 +78,7 @@ def width_of(one: Instruction) -> int:
 
 def flops_of(one: Instruction) -> float:
     """Tensor operations of one warp's share of an instruction."""
-    if one.parts[0] not in _TENSOR:
+    if class_of(one) != "tensor":
         return 0.0
     shape = next((m for part in one.parts if (m := _SHAPE.fullmatch(part))), None)
     if shape is None:
@@ -103,14 +105,16 @@ def sources_of(one: Instruction) -> list[str]:
 
 
 def touches(one: Instruction) -> bool:
-    return one.parts[0] in _MEMORY or "expect_tx" in one.parts
+    return one.parts[0] in (*_MEMORY, "wmma") or "expect_tx" in one.parts
 
 
 def touching(one: Instruction) -> list[str]:
     """Names that decide which bytes an access touches, and whether it happens."""
     names = [name for operand in one.operands if operand.startswith("[") for name in _names(operand)]
-    if one.parts[0] == "cp" and len(one.operands) > 3:
-        names.append(one.operands[3])
+    if one.parts[0] == "cp":
+        names += one.operands[2:4]
+    if "expect_tx" in one.parts:
+        names.append(one.operands[-1])
     return [*names, *([one.guard.lstrip("!")] if one.guard else [])]
 
 

@@ -49,7 +49,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Access:
-    """An access of `width` bytes a lane; none happens where the number at `size` is 0."""
+    """An access of `width` bytes a lane, or of the number at `amount`; in order, where `address` is NOWHERE.
+
+    None happens where the number at `size` is 0.
+    """
 
     kind: str
     address: int
@@ -57,6 +60,7 @@ class Access:
     width: int
     guard: Guard
     size: int = NOWHERE
+    amount: int = NOWHERE
 
 
 @dataclass(frozen=True)
@@ -129,15 +133,22 @@ class Program:
         return Step(meaning(one), places, sources, self._guard(one))
 
     def _access(self, one: Instruction) -> Access | None:
-        if "expect_tx" in one.parts and NUMBER.match(one.operands[-1]):  # so many bytes are on their way in bulk
-            return Access("load", self._place("0"), 0, int(one.operands[-1], 0), self._guard(one))
         kind = class_of(one)
+        if "expect_tx" in one.parts:  # so many bytes are on their way in bulk
+            return self._in_bulk("load", one, one.operands[-1])
+        if kind == "bulk" and "tensor" not in one.parts and one.parts[3:4] == ("global",) and len(one.operands) > 2:
+            return self._in_bulk("store", one, one.operands[2])
         brackets = [operand for operand in one.operands if operand.startswith("[")]
         if kind not in _ACCESSES or not brackets:
             return None
+        if one.parts[0] == "wmma":
+            return Access(kind, NOWHERE, 0, width_of(one), self._guard(one))
         copied = kind == "async"
         name, _, offset = (brackets[-1] if copied else brackets[0]).strip("[] ").partition("+")
         shift = int(offset, 0) if NUMBER.match(offset.strip()) else 0
         size = self._place(one.operands[3]) if copied and len(one.operands) > 3 else NOWHERE
         place = self._place(name.strip())
         return Access("load" if copied else kind, place, shift, width_of(one), self._guard(one), size)
+
+    def _in_bulk(self, kind: str, one: Instruction, amount: str) -> Access:
+        return Access(kind, NOWHERE, 0, 0, self._guard(one), amount=self._place(amount))

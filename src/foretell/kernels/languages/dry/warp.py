@@ -17,7 +17,7 @@ from foretell.kernels.languages.dry.program import NOWHERE, Access, Guard, Progr
 from foretell.kernels.languages.dry.traffic import SECTOR_BYTES, Counts, Traffic, bank_passes, sectors
 
 FOLLOWED = 3  # visits of a block in which addresses are looked at
-MOST_STEPS = 50_000  # of one warp
+MOST_STEPS = 100_000  # of one warp
 
 Lanes = NDArray[np.bool_]
 _ALL = np.ones(LANES, dtype=bool)
@@ -93,22 +93,28 @@ class Warp:
         active = int(mask.sum())
         if not active:
             return
-        one = Traffic(1.0, float(active * access.width), float(active))
-        address = self._registers[access.address]
+        width = access.width if access.amount == NOWHERE else self._amount(access.amount)
+        one = Traffic(1.0, float(active * width), float(active))
+        address = None if access.address == NOWHERE else self._registers[access.address]
         if address is None:
-            one.cost = one.least = one.distinct = math.ceil(active * access.width / SECTOR_BYTES)
-            one.unknown = 1.0
+            one.cost = one.least = one.distinct = math.ceil(active * width / SECTOR_BYTES)
+            one.unknown = float(access.address != NOWHERE)
         else:
             where = np.broadcast_to(np.asarray(address, dtype=np.int64), LANES)[mask] + access.offset
             if access.kind.startswith("shared"):
-                one.cost, one.least = bank_passes(where, access.width)
+                one.cost, one.least = bank_passes(where, width)
             else:
-                one.cost, one.least = sectors(where, access.width)
+                one.cost, one.least = sectors(where, width)
                 touched = self._touched.setdefault(access.kind, set())
                 before = len(touched)
                 touched.update((where // SECTOR_BYTES).tolist())
-                one.distinct = one.least if access.width > SECTOR_BYTES else float(len(touched) - before)
+                one.distinct = float(len(touched) - before)
         self._traffic[at].setdefault(id(access), Traffic()).add(one)
+
+    def _amount(self, place: int) -> int:
+        """Bytes of a copy in bulk, of one lane; 0 where they are not known."""
+        value = self._registers[place]
+        return 0 if value is None else int(np.max(value))
 
     def _onward(self, at: int, block: Ready, lanes: Lanes | None) -> int:
         """Where the lanes go from here; a branch on something unknown is not taken."""
