@@ -227,8 +227,8 @@ def _show_why(why: dict[str, Any]) -> None:
         console.print(f"  [yellow]{told}[/]", soft_wrap=True, highlight=False)
     console.print("  [dim]moved most by[/]")
     for each in why["moved"]:
-        told = f"{each['name']} {each['value']:.3g} (typical {each['typical']:.3g})"
-        console.print(f"  [dim]{told:<58} x{each['factor']:.2f}[/]", highlight=False)
+        told = f"{_in_words(each['name'])} {_plain(each['value'])} (typical {_plain(each['typical'])})"
+        console.print(f"  [dim]x{each['factor']:.2f}  {told}[/]", highlight=False, soft_wrap=True)
     if why["neighbours"]:
         console.print("  [dim]nearest measured kernels[/]")
     for each in why["neighbours"]:
@@ -244,3 +244,24 @@ def _show_unbuilt(path: Path, build: Build) -> None:
     for line in build.message.strip().splitlines()[:MESSAGE_LINES]:
         console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print()
+
+
+_GROUPS = {
+    "relative.time_": "time by the dry run, log2 over the floor: ",
+    "build.dry_": "dry run: ",
+    "build.": "build: ",
+    "source.": "source: ",
+    "relative.": "against device and task: ",
+}
+
+
+def _in_words(column: str) -> str:
+    """A column of the model's table, with what it is a number of."""
+    for prefix, words in _GROUPS.items():
+        if column.startswith(prefix):
+            return words + column.removeprefix(prefix).replace("_", " ")
+    return column
+
+
+def _plain(value: float) -> str:
+    return f"{0.0 if abs(value) < 1e-6 else value:.3g}"

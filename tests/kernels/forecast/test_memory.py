@@ -91,8 +91,9 @@ def test_a_file_whose_memory_is_torn_is_refused(tmp_path: Path, name: str) -> No
         Model.load(path)
 
 
-def test_the_shipped_model_remembers_kernels_of_every_operation_it_learnt() -> None:
+def test_the_shipped_model_remembers_kernels_it_learnt_from() -> None:
     model = shipped()
     for kind in ("cpu", "gpu"):
         rows = model.memory(kind).rows
-        assert {f"{kind} {row.task}" for row in rows} == set(name for name in model.tasks if name.startswith(kind))
+        assert {f"{kind} {row.task}" for row in rows} <= {name for name in model.tasks if name.startswith(kind)}
+        assert len(rows) > 500
