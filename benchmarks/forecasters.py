@@ -68,8 +68,8 @@ _SHORT = """- On new operations the 80 % intervals are a little too wide, most l
   models that saw a fifth fewer operations.
 - `held_written` has four failures and ten kernels an operation: its AUROC, and the best of one in ten, mean little.
 - The source alone says much less than source and build.
-- The shipped file was trained before the dry run learnt to follow bulk copies and tiles of tensor cores (536 rows of the
-  corpus have had better counts since) and before kernels by a language model got more weight; training it anew is due.
+- The shipped file was trained before the dry run learnt to follow bulk copies and tiles of tensor cores (536 rows of
+  the corpus have better counts since) and before kernels by a language model got more weight; training it anew is due.
 - Language models have not been scored: `python -m benchmarks.forecasters_lm` is ready, and needs a GPU.
 """
 
