@@ -70,8 +70,8 @@ _SHORT = """- On new operations the 80 % intervals are a little too wide, most l
 - The source alone says much less than source and build.
 - The shipped file was trained before the dry run learnt to follow bulk copies and tiles of tensor cores (536 rows of
   the corpus have better counts since) and before kernels by a language model got more weight; training it anew is due.
-- For kernels of others on other GPUs, from the source alone and without the reference's time, it is of no use: pairs are
-  ordered as by chance, and it doubts more than it need.
+- For kernels of others on other GPUs, from the source alone and without the reference's time, it is of no use: pairs
+  are ordered as by chance, and it doubts more than it need.
 - Language models have not been scored: `python -m benchmarks.forecasters_lm` is ready, and needs a GPU.
 """
 
