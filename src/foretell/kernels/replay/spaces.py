@@ -1,0 +1,180 @@
+"""Tuning spaces: every allowed configuration of one kernel on one device, with its measured time or its failure.
+
+Two forms are read: a table (`NAME.parquet` with a column for each parameter, `time_ms` and `status`, and its card
+`NAME.json`) and a cache file of Kernel Tuner (`.json` or `.json.gz`, also one that a run left unclosed).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.kernels.measurement import Status
+
+Value = int | float | str | bool
+Config = Mapping[str, Value]
+
+# Tables and Kernel Tuner name failures in their own words. What only broke a restriction was never tried: left out.
+_STATUS = {
+    "ok": Status.OK,
+    "compile_failed": Status.COMPILE_ERROR,
+    "runtime_failed": Status.LAUNCH_ERROR,
+    "CompilationFailedConfig": Status.COMPILE_ERROR,
+    "RuntimeFailedConfig": Status.LAUNCH_ERROR,
+    "VerificationFailedConfig": Status.WRONG,
+}
+_BROKE_A_RESTRICTION = "InvalidConfig"
+_NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure
+
+
+class BadSpace(ValueError):
+    """A file that holds no tuning space; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """One kernel's configurations on one device.
+
+    `parameters` maps each parameter to its values, in the order they were given. Row i of `codes` has for each
+    parameter the index of its value; `time_ms[i]` is nan where the configuration failed, `status[i]` says how. A
+    combination without a row is not allowed. `restrictions` are those the kernel's owner wrote down, as text.
+    """
+
+    name: str
+    kernel: str
+    device: str
+    parameters: Mapping[str, tuple[Value, ...]]
+    restrictions: tuple[str, ...]
+    codes: NDArray[np.int64]
+    time_ms: NDArray[np.float64]
+    status: tuple[Status, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.codes) == len(self.time_ms) == len(self.status):
+            raise BadSpace(f"{self.name}: configurations, times and statuses differ in number")
+        worked = np.array([status is Status.OK for status in self.status], dtype=bool)
+        if not worked.any():
+            raise BadSpace(f"{self.name}: no configuration works")
+        if not np.array_equal(worked, self.time_ms > 0.0):
+            raise BadSpace(f"{self.name}: a configuration that is ok needs a time above zero, a failed one has none")
+        if len(np.unique(self.codes, axis=0)) != len(self.codes):
+            raise BadSpace(f"{self.name}: a configuration is there twice")
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def best_ms(self) -> float:
+        return float(np.nanmin(self.time_ms))
+
+    def config(self, index: int) -> dict[str, Value]:
+        """The parameters' values in one row."""
+        names = self.parameters.items()
+        return {name: values[code] for (name, values), code in zip(names, self.codes[index], strict=True)}
+
+    def rows_in(self, other: Space) -> NDArray[np.int64]:
+        """For each row the row of `other` with the same values of the parameters both have; -1 where there is none.
+
+        Parameters that only one of the two has must not vary there: BadSpace otherwise.
+        """
+        shared = [name for name in self.parameters if name in other.parameters]
+        for space in (self, other):
+            for name in space.parameters:
+                if name not in shared and len(np.unique(space.codes[:, list(space.parameters).index(name)])) > 1:
+                    raise BadSpace(f"{space.name} varies {name}, which {self.name} and {other.name} do not share")
+        there = {key: row for row, key in enumerate(other._keys(shared))}
+        return np.array([there.get(key, -1) for key in self._keys(shared)], dtype=np.int64)
+
+    def _keys(self, names: Sequence[str]) -> Iterable[tuple[Value, ...]]:
+        where = list(self.parameters)
+        columns = [[self.parameters[name][code] for code in self.codes[:, where.index(name)]] for name in names]
+        return zip(*columns, strict=True)
+
+
+def read(path: Path) -> Space:
+    """The space in a table (`.parquet`) or in a Kernel Tuner cache file; BadSpace where it holds none."""
+    return read_table(path) if path.suffix == ".parquet" else read_cache(path)
+
+
+def read_folder(folder: Path) -> list[Space]:
+    """All tables of a folder, by name."""
+    return [read_table(path) for path in sorted(folder.glob("*.parquet"))]
+
+
+def read_table(path: Path) -> Space:
+    """A table with its card beside it."""
+    from foretell.kernels.corpus.table import arrow
+
+    card_path = path.with_suffix(".json")
+    if not card_path.is_file():
+        raise BadSpace(f"{path} has no card {card_path.name} beside it")
+    card = json.loads(card_path.read_text())
+    try:
+        parameters = {name: tuple(card["parameter_values"][name]) for name in card["parameters"]}
+        columns = arrow().parquet.read_table(path).to_pydict()
+        configs = list(zip(*(columns[name] for name in parameters), strict=True))
+        status = tuple(_STATUS[word] for word in columns["status"])
+        times = [math.nan if time is None else time for time in columns["time_ms"]]
+        words = (card["space"], card["kernel"], card["gpu"])
+    except KeyError as error:
+        raise BadSpace(f"{path}: {error} is missing or unknown") from error
+    restrictions = tuple(card.get("restrictions_upstream") or ())
+    return _space(words, parameters, restrictions, configs, times, status)
+
+
+def read_cache(path: Path) -> Space:
+    """A cache file of Kernel Tuner; it does not keep the restrictions."""
+    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    cache = _load_cache(path, text)
+    try:
+        parameters = {name: tuple(cache["tune_params"][name]) for name in cache["tune_params_keys"]}
+        records = [r for r in cache["cache"].values() if r["time"] != _BROKE_A_RESTRICTION]
+        configs = [tuple(record[name] for name in parameters) for record in records]
+        status = tuple(_cached_status(record["time"]) for record in records)
+        times = [r["time"] if s is Status.OK else math.nan for r, s in zip(records, status, strict=True)]
+        words = (path.name.split(".")[0], cache["kernel_name"], cache["device_name"])
+    except KeyError as error:
+        raise BadSpace(f"{path}: {error} is missing or unknown") from error
+    return _space(words, parameters, (), configs, times, status)
+
+
+def _load_cache(path: Path, text: str) -> dict[str, Any]:
+    for ending in ("", "}}"):  # Kernel Tuner closes the file only when it is done
+        try:
+            found = json.loads(text.rstrip().rstrip(",") + ending if ending else text)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(found, dict):
+            return found
+    raise BadSpace(f"{path} is not a cache file of Kernel Tuner")
+
+
+def _cached_status(time: float | str) -> Status:
+    if isinstance(time, str):
+        return _STATUS[time]
+    return Status.OK if time < _NO_TIME else Status.LAUNCH_ERROR
+
+
+def _space(
+    words: tuple[str, str, str],
+    parameters: Mapping[str, tuple[Value, ...]],
+    restrictions: tuple[str, ...],
+    configs: Sequence[tuple[Value, ...]],
+    times: Sequence[float],
+    status: tuple[Status, ...],
+) -> Space:
+    codes = [{value: code for code, value in enumerate(values)} for values in parameters.values()]
+    try:
+        rows = [[code[value] for code, value in zip(codes, config, strict=True)] for config in configs]
+    except KeyError as error:
+        raise BadSpace(f"{words[0]}: the value {error} is not among those of its parameter") from error
+    table = np.array(rows, dtype=np.int64).reshape(len(configs), len(parameters))
+    return Space(*words, parameters, restrictions, table, np.array(times, dtype=np.float64), status)

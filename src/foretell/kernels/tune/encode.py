@@ -1,0 +1,100 @@
+"""Configurations as points: what a surrogate is told about each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Value = int | float | str | bool
+
+MOST_TWOS = 5  # a multiple of 32 is as round as a warp can tell
+_THREADS = ("block_size_", "threads_", "num_threads")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Rows as a surrogate sees them.
+
+    `features` are within 0 and 1: where each value stands among its parameter's (by its logarithm where all are above
+    zero), how often it can be halved, whether it is a power of two, how many threads a block has, and for each word one
+    column. `basis` spans a smooth curve over each parameter alone. `roundness` is how round the values are on average.
+    """
+
+    features: FloatArray
+    basis: FloatArray
+    roundness: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: IntArray) -> Points:
+        return Points(self.features[rows], self.basis[rows], self.roundness[rows])
+
+
+def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points:
+    """Points for rows of indices into the parameters' values; parameters that do not vary say nothing."""
+    features: list[FloatArray] = [np.zeros((len(codes), 0))]
+    basis: list[FloatArray] = [np.zeros((len(codes), 0))]
+    roundness: list[FloatArray] = []
+    threads: list[FloatArray] = []
+    for (name, values), column in zip(parameters.items(), codes.T, strict=True):
+        used = np.unique(column)
+        if len(used) < 2:
+            continue
+        if any(isinstance(v, str) for v in values):
+            features += [np.asarray(column == code, dtype=np.float64) for code in used]
+            basis.append(np.eye(len(values))[column][:, used])
+            continue
+        numbers = np.array([float(v) for v in values])
+        place = _unit(np.log2(numbers) if (numbers > 0).all() else numbers, used)
+        features.append(place[column])
+        curve = [_curve(place)]
+        if len(used) > 3:
+            for measure in (_twos, _power_of_two):
+                level = _unit(measure(numbers), used)
+                if not np.allclose(level[used], place[used]) and np.ptp(level[used]) > 0:
+                    features.append(level[column])
+                    curve.append(_curve(level))
+                roundness.append(level[column])
+        basis += [each[column] / np.sqrt(len(curve)) for each in curve]
+        if name.startswith(_THREADS) and (numbers > 0).all():
+            threads.append(np.log2(numbers)[column])
+    if len(threads) > 1:
+        total = np.sum(threads, axis=0)
+        place = _unit(total, np.arange(len(total)))
+        levels, which = np.unique(np.round(place, 9), return_inverse=True)
+        features.append(place)
+        if len(levels) <= 64:
+            basis.append(_curve(levels)[which])
+    overall = np.mean(roundness, axis=0) if roundness else np.zeros(len(codes))
+    return Points(np.column_stack(features), np.column_stack(basis), overall)
+
+
+def _unit(numbers: FloatArray, used: IntArray) -> FloatArray:
+    low, high = numbers[used].min(), numbers[used].max()
+    return (numbers - low) / (high - low) if high > low else np.zeros(len(numbers))
+
+
+def _twos(numbers: FloatArray) -> FloatArray:
+    """How often each whole number can be halved, up to MOST_TWOS; 0 for 0 and for fractions."""
+    found = [next((k for k in range(MOST_TWOS, 0, -1) if n and n % 2**k == 0), 0) for n in numbers.tolist()]
+    return np.array(found, dtype=np.float64)
+
+
+def _power_of_two(numbers: FloatArray) -> FloatArray:
+    return np.array([n >= 1 and math.log2(n).is_integer() for n in numbers.tolist()], dtype=np.float64)
+
+
+def _curve(place: FloatArray) -> FloatArray:
+    """Rows whose inner products are a Matern kernel over places in 0 to 1."""
+    distance = np.sqrt(5.0) * np.abs(place[:, None] - place[None, :]) / 0.5
+    kernel = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
+    values, vectors = np.linalg.eigh(kernel)
+    kept = values > 1e-6
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]), dtype=np.float64)
