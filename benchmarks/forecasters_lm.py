@@ -31,7 +31,7 @@ from foretell.kernels.evaluate.data import HELD_OUT, Data, read
 from foretell.kernels.evaluate.judge import Judged, judge
 from foretell.kernels.evaluate.metrics import assess
 from foretell.kernels.evaluate.pools import Pool, Tier
-from foretell.kernels.forecast import FORECASTERS, answer, make
+from foretell.kernels.forecast import answer, make
 from foretell.kernels.forecast.lm import LmForecaster
 from foretell.kernels.forecast.prompt import FORMS
 from foretell.kernels.forecast.roofline import reference_times_s
@@ -283,9 +283,8 @@ def controls(chosen: argparse.Namespace) -> None:
     """The same candidates for forecasters that look at nothing, at physics, and at features."""
     data = read(CORPUS)
     sample, past = Sample.of(data, chosen.limit, chosen.seed), data.past()
-    trained = "trained" if "trained" in FORECASTERS else "features"
     rows = []
-    for name in (*CONTROLS, "roofline", trained):
+    for name in (*CONTROLS, "roofline", "features"):
         for split, pools in sample.pools.items():
             teller = control(name, past, chosen.seed) if name in CONTROLS else make(name, chosen.seed)
             informed = Informed(teller, sample.lessons) if name == "roofline" else teller

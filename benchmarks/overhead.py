@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -29,6 +28,7 @@ from benchmarks.machine import describe
 from foretell.kernels import library, profiles
 from foretell.kernels.bench.fake import FakeBench, FakeForecaster, FakeProposer
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.forecast import make
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.policy import make_policy
 from foretell.kernels.protocols import Build, Forecaster
@@ -40,6 +40,8 @@ POLICY = "selective"
 BUDGET_MS = 5.0
 COLUMNS = ("candidates", "measured", "decide_ms", "journal_ms", "overhead_ms", "overhead_cpu_ms", "load_ms")
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
+# The cheap fake, and the forecaster that a search uses.
+FORECASTERS: dict[str, Callable[[], Forecaster]] = {"fake": FakeForecaster, "online": lambda: make("online", 0)}
 
 
 class Stopwatch:
@@ -93,18 +95,6 @@ class TimedProposer(FakeProposer):
             return super().propose(task, parents, count, rng, known)
 
 
-def forecasters() -> dict[str, Callable[[], Forecaster]]:
-    """The cheap fake, and the forecaster that a search uses where it is there."""
-    found: dict[str, Callable[[], Forecaster]] = {"fake": FakeForecaster}
-    try:
-        from foretell.kernels.forecast import make
-    except ImportError:
-        print("the forecasters are not there yet: only the fake one is timed", file=sys.stderr)
-    else:
-        found["online"] = lambda: make("online", 0)
-    return found
-
-
 def one_run(size: int, forecaster: Forecaster, run_dir: Path) -> dict[str, float]:
     """Run once and return milliseconds per candidate by part."""
     task = library.get("softmax")
@@ -150,18 +140,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument(
-        "--forecasters", nargs="+", default=None, help="of: fake online; all that are there if left out"
-    )
+    parser.add_argument("--forecasters", nargs="+", choices=FORECASTERS, default=list(FORECASTERS))
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     print("forecaster " + " ".join(f"{name:>15}" for name in COLUMNS))
-    for name, make in forecasters().items():
-        if options.forecasters and name not in options.forecasters:
-            continue
+    for name in options.forecasters:
         for size in options.sizes:
             with tempfile.TemporaryDirectory() as folder:
-                row = one_run(size, make(), Path(folder) / "run")
+                row = one_run(size, FORECASTERS[name](), Path(folder) / "run")
             rows.append({"forecaster": name, **row})
             print(f"{name:>10} " + " ".join(f"{row[column]:>15.4g}" for column in COLUMNS), flush=True)
     result = {

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.kernels.languages.nvrtc import CompileError, compile_cuda, compiled_ptx
+from foretell.kernels.languages.nvrtc import CompileError, compiled
 
 __all__ = ["CompileError", "Launch", "Program", "compile"]
 
@@ -75,8 +75,7 @@ class Program:
 
     def __init__(self, source: str, options: Sequence[str] = ()) -> None:
         self._parameters = _signatures(source)
-        self._made_of = (source, Program.arch or _this_device(), tuple(options))
-        self._image = compile_cuda(*self._made_of)
+        self._image, self._ptx = compiled(source, Program.arch or _this_device(), options)
         self._module: Any = None
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -90,9 +89,6 @@ class Program:
 
         return launch
 
-    def _ptx(self) -> str:
-        return compiled_ptx(*self._made_of)
-
     def _launch(
         self,
         name: str,
@@ -105,7 +101,7 @@ class Program:
         if len(kinds) != len(arguments):
             raise TypeError(f"{name} takes {len(kinds)} arguments, {len(arguments)} were given")
         if Program.recorder is not None:
-            Program.recorder(Launch(name, grid, block, shared_bytes, self._image, self._ptx(), tuple(arguments)))
+            Program.recorder(Launch(name, grid, block, shared_bytes, self._image, self._ptx, tuple(arguments)))
             return
         import torch
 

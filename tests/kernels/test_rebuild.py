@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ def test_features_are_read_anew_and_put_in(tmp_path: Path, monkeypatch: pytest.M
     assert known[name]["registers"] > 8 and "loop_depth" in known[name]
     fresh = {r["id"]: dict(r["features"]) for r in rebuild.applied(rows, known)}
     assert fresh[name] == known[name] and sum(f == {"registers": 1.0} for f in fresh.values()) == 1
+
+
+def test_a_build_that_failed_this_time_is_wanted_again(tmp_path: Path) -> None:
+    here = f"sm_90, torch 2, {rebuild.installed()}"
+    row, into = _row(0, here), tmp_path / "features.jsonl"
+    into.write_text(json.dumps({"id": row["id"], "features": {}, "status": "infrastructure"}) + "\n")
+    assert dict(rebuild.told(into)) == {} and rebuild.wanting([row], set(dict(rebuild.told(into)))) == [row]
 
 
 def test_another_toolchain_is_refused() -> None:

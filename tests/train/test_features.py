@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def test_a_model_is_trained_saved_and_of_use(rows: list[dict[str, Any]], tmp_pat
     assert any("operation new" in words for words in said)
     assert set(model.tiers) == {"gpu.source", "gpu.build"}
     model.save(tmp_path / "one.npz")
-    train(rows, devices, 0, EFFORT, said.append).save(tmp_path / "two.npz")
+    train(rows, devices, 0, replace(EFFORT, jobs=2), said.append).save(tmp_path / "two.npz")
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
     assert model.regime("gpu", HELD, "reduction") == REGIMES[1]
     held = [r for r in rows if r["task"] == HELD and r["speedup"] and r["features"]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +28,9 @@ def features(
     folder: Folder = Path("data"),
     seed: int = 0,
     quick: Annotated[bool, typer.Option(help="A tenth of the trees: to try things out.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes that share the work; one a core by default.")
+    ] = None,
 ) -> None:
     """Train the feature model: boosted trees for speed and failure, with their errors on what was left out."""
     try:
@@ -35,7 +40,7 @@ def features(
     from foretell.train.features import Effort, train
 
     rows, devices = _corpus(folder)
-    effort = Effort(30, 20, 30, 2) if quick else Effort()
+    effort = replace(Effort(30, 20, 30, 2) if quick else Effort(), jobs=jobs or len(os.sched_getaffinity(0)))
     console = progress_console()
     model = train(rows, devices, seed, effort, lambda words: console.print(words))
     out.parent.mkdir(parents=True, exist_ok=True)

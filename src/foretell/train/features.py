@@ -6,9 +6,12 @@ So what the model says of its doubt about new operations and families is what it
 
 from __future__ import annotations
 
+import multiprocessing
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from foretell.kernels.forecast.trees import FloatArray, Trees, of_boosting
 from foretell.kernels.library import get
 from foretell.train.memory import remember
 
-FOREIGN_WEIGHT = 4.0  # of a program that no template made: they are few, and what users bring
+FOREIGN_TIMES = 4  # a program that no template made is shown: they are few, and what users bring
 LEAST_FOREIGN = 100  # errors from which the spread of programs that no template made gets a shape of its own
 SMALLEST_ERROR_LOG2 = 0.01
 # Chosen by leaving families out of the rows for training: what a source alone cannot tell has no median to aim at.
@@ -37,12 +40,16 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Effort:
-    """How many trees each part gets, and in how many parts rows are left out; less makes a quick model for tests."""
+    """How many trees each part gets, and in how many parts rows are left out; less makes a quick model for tests.
+
+    `jobs` processes share the work; their number changes nothing else.
+    """
 
     speed: int = 200
     error: int = 80
     failure: int = 150
-    folds: int = 5
+    folds: int = 10
+    jobs: int = 1
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,11 @@ class Rows:
     def works(self) -> Mask:
         return np.isfinite(self.log2)
 
-    def shown(self, chosen: Mask) -> FloatArray:
+    def repeated(self, chosen: Mask) -> NDArray[np.intp]:
+        """The places of some rows, those that no template made several times."""
+        return np.repeat(np.arange(len(chosen)), np.where(self.foreign, FOREIGN_TIMES, 1) * chosen)
+
+    def shown(self, chosen: Mask | NDArray[np.intp]) -> FloatArray:
         """The table of some rows; a column of which nothing is known there says 0."""
         found = self.table[chosen]
         found[:, ~np.isfinite(found).any(axis=0)] = 0.0
@@ -169,12 +180,11 @@ def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say) -> Ti
     groups = {REGIMES[0]: rows.texts, REGIMES[1]: rows.tasks, REGIMES[2]: rows.families}
     for regime, group in groups.items():
         means, width, score = (np.full(len(works), np.nan) for _ in range(3))
-        for held in _folds(group, effort.folds, seed):
-            parts = fit_speed(rows, works & ~held, tier, seed, effort.speed)
-            without = _bare(rows, parts, ~held)
-            means[held] = without.means(rows.table[held], rows.headroom[held])
-            width[held] = without.widening(rows.table[held])
-            score[held] = _fit_failure(rows, ~held, seed, effort.failure).predict(rows.table[held])
+        folds = list(_folds(group, effort.folds, seed))
+        for held, told in zip(
+            folds, _each(effort.jobs, partial(_held_out, rows, tier, seed, effort), folds), strict=True
+        ):
+            means[held], width[held], score[held] = told
         left_out[regime], wider[regime], scores[regime] = means, width, score
         off = np.abs(means - rows.log2)[works]
         say(f"  {regime}: {np.median(off):.3f} off in the median, {np.sqrt(np.mean(off**2)):.3f} root mean square")
@@ -198,6 +208,31 @@ def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say) -> Ti
     return replace(_bare(rows, trees, np.ones(len(works), dtype=bool)), spread=spread, chances=chances)
 
 
+def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) -> tuple[FloatArray, ...]:
+    """What a model of all other rows says of those held out: means, widenings, scores of failure."""
+    without = _bare(rows, fit_speed(rows, rows.works & ~held, tier, seed, effort.speed), ~held)
+    table = rows.table[held]
+    failure = _fit_failure(rows, ~held, seed, effort.failure)
+    return without.means(table, rows.headroom[held]), without.widening(table), failure.predict(table)
+
+
+def _each(
+    jobs: int, work: Callable[[Mask], tuple[FloatArray, ...]], folds: Sequence[Mask]
+) -> list[tuple[FloatArray, ...]]:
+    """Do the work for each fold, here or in processes of one thread each."""
+    if jobs == 1:
+        return [work(held) for held in folds]
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread) as workers:
+        return list(workers.map(work, folds))
+
+
+def _one_thread() -> None:
+    import sklearn.ensemble  # noqa: F401 (its threads can be counted once they are there)
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+
+
 def _bare(rows: Rows, trees: Mapping[str, Trees], shown: Mask) -> Tier:
     """A tier that was shown some of the rows, without its doubts."""
     known = rows.shown(shown)
@@ -219,14 +254,14 @@ def fit_speed(rows: Rows, chosen: Mask, tier: Shown, seed: int, count: int) -> d
 
     settings: dict[str, Any] = _SPEED | {"max_iter": count, "max_features": 0.5, "loss": _LOSS[tier]}
     time = rows.headroom - rows.log2
-    weights = np.where(rows.foreign, FOREIGN_WEIGHT, 1.0)
+    at = rows.repeated(chosen)  # and not weights: those make scikit-learn's own preparation many times slower
     first = HistGradientBoostingRegressor(random_state=seed, **settings)
-    found = {"floor": of_boosting(first.fit(rows.shown(chosen), time[chosen], weights[chosen]))}
+    found = {"floor": of_boosting(first.fit(rows.shown(at), time[at]))}
     if ESTIMATE in rows.names:
         estimate = rows.table[:, rows.names.index(ESTIMATE)]
-        ran = chosen & np.isfinite(estimate)
+        ran = rows.repeated(chosen & np.isfinite(estimate))
         second = HistGradientBoostingRegressor(random_state=seed + 1, **settings)
-        found["estimate"] = of_boosting(second.fit(rows.shown(ran), (time - estimate)[ran], weights[ran]))
+        found["estimate"] = of_boosting(second.fit(rows.shown(ran), (time - estimate)[ran]))
     return found
 
 

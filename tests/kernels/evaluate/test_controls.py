@@ -4,33 +4,16 @@ import numpy as np
 import pytest
 
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.device import Device
 from foretell.kernels.devices import described
 from foretell.kernels.evaluate.controls import ConstantForecaster, NoPast, Past, RandomForecaster, control
 from foretell.kernels.protocols import Forecaster, Subject
-from foretell.kernels.task import Task
-from tests.kernels.conformance import ForecasterConformance
-from tests.kernels.forecast.world import DEVICE, TASK, make_world
+from tests.kernels.forecast.world import DEVICE, TASK, WorldConformance
 
 LOG2 = np.random.default_rng(0).normal(0.5, 1.0, 400).tolist()
 PAST = Past.of({"cpu": [*LOG2, *([None] * 98)]})
 
 
-class _Control(ForecasterConformance):
-    @pytest.fixture
-    def subjects(self) -> list[Subject]:
-        return make_world(0).subjects[:12]
-
-    @pytest.fixture
-    def task(self) -> Task:
-        return TASK
-
-    @pytest.fixture
-    def device(self) -> Device:
-        return DEVICE
-
-
-class TestConstant(_Control):
+class TestConstant(WorldConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
         return ConstantForecaster(PAST)
@@ -40,7 +23,7 @@ class TestConstant(_Control):
         return ConstantForecaster(PAST)
 
 
-class TestRandom(_Control):
+class TestRandom(WorldConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
         return RandomForecaster(PAST, 3)

@@ -13,8 +13,7 @@ from foretell.kernels.forecast.cascade import SURE_LOG2
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Forecaster, Subject
 from foretell.kernels.task import Task
-from tests.kernels.conformance import ForecasterConformance
-from tests.kernels.forecast.world import DEVICE, TASK, make_world
+from tests.kernels.forecast.world import DEVICE, TASK, WorldConformance, make_world
 
 SUBJECTS = [s for s in make_world(0).subjects if s.build and s.build.ok][:6]
 SURE = Forecast.from_normal(0.5, 0.05, 0.02)
@@ -52,7 +51,7 @@ class Troubled(Link):
         return super().forecast(task, device, subjects)
 
 
-class TestConformance(ForecasterConformance):
+class TestConformance(WorldConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
         return make("cascade:roofline,features,online", 3)
@@ -60,18 +59,6 @@ class TestConformance(ForecasterConformance):
     @pytest.fixture
     def twin(self) -> Forecaster:
         return make("cascade:roofline,features,online", 3)
-
-    @pytest.fixture
-    def subjects(self) -> list[Subject]:
-        return [s for s in make_world(0).subjects if s.build and s.build.ok][:14]
-
-    @pytest.fixture
-    def task(self) -> Task:
-        return TASK
-
-    @pytest.fixture
-    def device(self) -> Device:
-        return DEVICE
 
 
 def test_each_link_is_asked_about_what_the_links_before_it_left_in_doubt() -> None:

@@ -17,8 +17,7 @@ from foretell.kernels.forecast.roofline import CERTAIN
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Forecaster, Subject
 from foretell.lm import BadModelName, Cached, Failure, Reply, Request, Trouble, Usage
-from tests.kernels.conformance import ForecasterConformance
-from tests.kernels.forecast.world import DEVICE, TASK, make_world
+from tests.kernels.forecast.world import DEVICE, TASK, WorldConformance, make_world
 from tests.lm.endpoint_server import Say, completion, serving
 
 SUBJECTS = [subject for subject in make_world(0).subjects if subject.build and subject.build.ok][:8]
@@ -55,7 +54,7 @@ def by_content(i: int, request: Request) -> Reply | Failure | str:
     return stated(KEYS[number % len(KEYS)], (number >> 8) % 100 / 100)
 
 
-class Conformance(ForecasterConformance):
+class Conformance(WorldConformance):
     form = ""
 
     @pytest.fixture
@@ -65,18 +64,6 @@ class Conformance(ForecasterConformance):
     @pytest.fixture
     def twin(self) -> Forecaster:
         return LmForecaster(Fake(by_content), self.form)
-
-    @pytest.fixture
-    def subjects(self) -> list[Subject]:
-        return SUBJECTS
-
-    @pytest.fixture
-    def task(self):  # type: ignore[no-untyped-def]
-        return TASK
-
-    @pytest.fixture
-    def device(self):  # type: ignore[no-untyped-def]
-        return DEVICE
 
 
 class TestDistribution(Conformance):

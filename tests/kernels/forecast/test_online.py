@@ -18,15 +18,14 @@ from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Forecaster, Subject
 from foretell.kernels.task import Task
-from tests.kernels.conformance import ForecasterConformance
-from tests.kernels.forecast.world import DEVICE, TASK, World, make_world, worked
+from tests.kernels.forecast.world import DEVICE, TASK, World, WorldConformance, make_world, worked
 
 
 def _over_roofline() -> OnlineForecaster:
     return OnlineForecaster(RooflineForecaster())
 
 
-class TestConformance(ForecasterConformance):
+class TestConformance(WorldConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
         return OnlineForecaster(RooflineForecaster(), seed=3)
@@ -34,18 +33,6 @@ class TestConformance(ForecasterConformance):
     @pytest.fixture
     def twin(self) -> Forecaster:
         return OnlineForecaster(RooflineForecaster(), seed=3)
-
-    @pytest.fixture
-    def subjects(self) -> list[Subject]:
-        return [subject for subject in make_world(0).subjects if subject.build and subject.build.ok][:14]
-
-    @pytest.fixture
-    def task(self):  # type: ignore[no-untyped-def]
-        return TASK
-
-    @pytest.fixture
-    def device(self):  # type: ignore[no-untyped-def]
-        return DEVICE
 
 
 def _after(world: World, count: int) -> tuple[list[Forecast], list[float], list[Forecast], list[Forecast]]:

@@ -11,11 +11,10 @@ from foretell.kernels.forecast.roofline import CERTAIN, headroom_log2, least_s, 
 from foretell.kernels.library import tasks
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Forecaster, Subject
-from tests.kernels.conformance import ForecasterConformance
-from tests.kernels.forecast.world import DEVICE, TASK, make_world, worked
+from tests.kernels.forecast.world import DEVICE, TASK, WorldConformance, make_world, worked
 
 
-class TestConformance(ForecasterConformance):
+class TestConformance(WorldConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
         return RooflineForecaster()
@@ -23,18 +22,6 @@ class TestConformance(ForecasterConformance):
     @pytest.fixture
     def twin(self) -> Forecaster:
         return RooflineForecaster()
-
-    @pytest.fixture
-    def subjects(self) -> list[Subject]:
-        return make_world(0).subjects[:12]
-
-    @pytest.fixture
-    def task(self):  # type: ignore[no-untyped-def]
-        return TASK
-
-    @pytest.fixture
-    def device(self):  # type: ignore[no-untyped-def]
-        return DEVICE
 
 
 def test_no_speedup_beyond_the_headroom() -> None:

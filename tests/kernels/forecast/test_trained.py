@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from foretell.kernels.candidate import Candidate, Origin
-from foretell.kernels.device import Device
 from foretell.kernels.devices import described, names
 from foretell.kernels.forecast import TrainedForecaster, make
 from foretell.kernels.forecast.explain import explain
@@ -20,9 +19,7 @@ from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.propose.triton import templates
 from foretell.kernels.protocols import Build, Forecaster, Subject
-from foretell.kernels.task import Task
-from tests.kernels.conformance import ForecasterConformance
-from tests.kernels.forecast.world import DEVICE, TASK, make_world
+from tests.kernels.forecast.world import WorldConformance
 
 H200 = described("h200")
 # What building a plain kernel shows, roughly: 32 registers, full occupancy, a few loads and stores.
@@ -40,7 +37,7 @@ def _subject(task: str, origin: str = "template", build: bool = True) -> Subject
     return Subject(Candidate(task, "triton", source, Origin(origin)), built)
 
 
-class TestTrained(ForecasterConformance):
+class TestTrained(WorldConformance):
     @pytest.fixture
     def forecaster(self) -> Forecaster:
         return make("features")
@@ -48,18 +45,6 @@ class TestTrained(ForecasterConformance):
     @pytest.fixture
     def twin(self) -> Forecaster:
         return TrainedForecaster()
-
-    @pytest.fixture
-    def subjects(self) -> list[Subject]:
-        return [s for s in make_world(0).subjects if s.build and s.build.ok][:8]
-
-    @pytest.fixture
-    def task(self) -> Task:
-        return TASK
-
-    @pytest.fixture
-    def device(self) -> Device:
-        return DEVICE
 
 
 def _width(task: str, subject: Subject) -> float:

@@ -9,12 +9,16 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from foretell.kernels.bench.fake import FAKE_DEVICE
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.task import Task
+from tests.kernels.conformance import ForecasterConformance
 
 TASK = get("softmax")
 DEVICE = FAKE_DEVICE
@@ -88,3 +92,19 @@ def worked(log2: float, reference_us: float = 1000.0) -> Measurement:
         Timing(w.name, (reference_us,), (reference_us / speedup,), speedup, speedup, speedup) for w in TASK.workloads
     )
     return Measurement(Status.OK, speedup=speedup, low=speedup, high=speedup, timings=timings)
+
+
+class WorldConformance(ForecasterConformance):
+    """The conformance of a forecaster that is asked about this world: supply it and its twin."""
+
+    @pytest.fixture
+    def subjects(self) -> list[Subject]:
+        return [subject for subject in make_world(0).subjects if subject.build and subject.build.ok][:14]
+
+    @pytest.fixture
+    def task(self) -> Task:
+        return TASK
+
+    @pytest.fixture
+    def device(self) -> Device:
+        return DEVICE

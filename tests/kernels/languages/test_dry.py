@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from foretell.kernels.languages import tracing
 from foretell.kernels.languages.dry import Launch, NotPtx, dry_features, run_launch
 
 A, B = 1 << 42, 1 << 43
@@ -151,6 +152,26 @@ def test_launches_add_up_and_unreadable_ones_are_left_out() -> None:
     assert dry_features([broken]) == {} and dry_features([_scale(4, 5120, 4), broken])["dry_followed"] == 0.5
     with pytest.raises(NotPtx):
         run_launch(Launch("scale", (1, 1, 1), (32, 1, 1), SCALE, (1,) * 9))
+
+
+def test_the_code_of_each_launch_is_read_once_for_the_wanted_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[object, ...]] = []
+
+    def code(*asked: object) -> dict[str, float]:
+        read.append(asked)
+        return {"instructions": 10.0 * len(read), "registers": float(len(read))}
+
+    monkeypatch.setattr(tracing, "read_cubin", code)
+    ptx, arguments = SCALE.replace("STRIDE", "4"), (A, B, None, 5120)
+    launches = [
+        tracing.Launched("scale", (blocks, 1, 1), (128, 1, 1), ptx, arguments, 64, b"code") for blocks in (4, 12, 4)
+    ]
+    found = tracing.launch_features(launches, 80)
+    assert read == [(b"code", 128, 64, "scale", 80)] * 3
+    assert found["registers"] == 2.0 and found["blocks_log2"] == math.log2(12)
+    assert found["main_share"] == pytest.approx(12 * 20 / (4 * 10 + 12 * 20 + 4 * 30))
+    assert found["others_instructions"] == 40.0 and found["fewest_threads_log2"] == 9.0
+    assert found["dry_followed"] == 1.0 and found["launches"] == 3.0
 
 
 def test_mangled_text_never_raises() -> None:

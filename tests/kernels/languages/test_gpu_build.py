@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,6 +208,32 @@ def test_language_is_read_off_the_source() -> None:
     assert language_of("@triton.jit\ndef f(): ...") == "triton"
     assert language_of("from foretell.cuda import compile") == "cuda"
     assert language_of("import torch") == "torch"
+
+
+class _NoMore:
+    """A context that can start no process."""
+
+    def Pipe(self) -> tuple[Any, Any]:
+        return multiprocessing.Pipe()
+
+    def Process(self, **_: Any) -> Any:
+        process = multiprocessing.Process()
+        process.start = self._refuse  # type: ignore[method-assign]
+        return process
+
+    def _refuse(self) -> None:
+        raise OSError("no more processes")
+
+
+def test_a_builder_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foretell.kernels.bench.gpu.builders.fork_server", _NoMore)
+    pool = BuilderPool(90, 1)
+    futures = [pool.submit({}, Candidate("softmax", "triton", f"{n}\n")) for n in range(2)]
+    built = [future.result(timeout=10) for future in futures]
+    pool.close()
+    assert [(b.status, b.message) for b in built] == [
+        (Status.INFRASTRUCTURE, "no builder: OSError: no more processes")
+    ] * 2
 
 
 def test_a_pool_closes_at_once_with_builds_waiting_and_under_way(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from foretell.kernels.replay.bench import FrozenForecasts, PoolProposer, ReplayB
 from foretell.kernels.replay.search import ReplaySearch, best_so_far_log2
 from foretell.kernels.replay.space_pool import LANGUAGE, space_pool
 from foretell.kernels.search import RunState, Search, SearchConfig, StopReason, make_strategy
+from foretell.kernels.store.errors import NoRun
 from tests.kernels.replay import world
 
 
@@ -71,6 +72,12 @@ def test_everything_measured_ends_at_the_pool_s_best_and_nothing_is_measured_twi
     curve = best_so_far_log2(state)
     assert len(curve) == 26 and curve == sorted(curve) and curve[-1] == max(pool.rank_log2)
     assert search.events[-1] is state.finished
+
+
+def test_there_is_nothing_to_resume(pool: Pool) -> None:
+    _, search = replayed(pool, "all")
+    with pytest.raises(NoRun):
+        search.resume()
 
 
 def test_seeds_differ_and_repeat(pool: Pool) -> None:

@@ -93,7 +93,8 @@ def told(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
             found = json.loads(line)
         except json.JSONDecodeError:
             continue  # torn by a kill
-        yield found["id"], found["features"]
+        if found["features"]:
+            yield found["id"], found["features"]
 
 
 def applied(rows: Sequence[Mapping[str, Any]], features: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:

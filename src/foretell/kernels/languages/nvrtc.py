@@ -32,17 +32,8 @@ class NoCudaCompiler(RuntimeError):
     """Neither NVRTC nor nvcc was found."""
 
 
-def compile_cuda(source: str, arch: str = "sm_90a", options: Sequence[str] = ()) -> bytes:
-    """A cubin for `arch`, from the cache if this source was compiled before."""
-    return _compiled(source, arch, options)[0]
-
-
-def compiled_ptx(source: str, arch: str = "sm_90a", options: Sequence[str] = ()) -> str:
-    """The PTX of the same compilation."""
-    return _compiled(source, arch, options)[1]
-
-
-def _compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
+def compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
+    """A cubin for `arch` and its PTX, from the cache if this source was compiled before."""
     compiler = _nvrtc_version() or _nvcc_version()
     if compiler is None:
         raise NoCudaCompiler("no CUDA compiler was found: install nvidia-cuda-nvrtc or put nvcc on the PATH")

@@ -28,24 +28,11 @@ TENSOR_BYTES, ADDRESSES = 1 << 42, 1 << 20  # tensors lie this far apart, each i
 
 
 @dataclass(frozen=True)
-class Launched:
-    """One launch seen while tracing."""
+class Launched(Launch):
+    """One launch seen while tracing, with its machine code."""
 
-    name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
     shared_bytes: int
     image: bytes
-    ptx: str = ""
-    arguments: tuple[int | None, ...] = ()  # as the kernel gets them; None where it is no whole number
-
-    @property
-    def blocks(self) -> int:
-        return math.prod(self.grid)
-
-    @property
-    def threads(self) -> int:
-        return math.prod(self.block)
 
 
 class _StubDriver:
@@ -151,19 +138,17 @@ def launch_features(launches: Sequence[Launched], capability: int = USUAL_CAPABI
     features: dict[str, float] = {"launches": float(len(launches))}
     if not launches:
         return features
-    main = max(launches, key=lambda launch: launch.blocks * launch.threads)
-    features |= read_cubin(main.image, main.threads, main.shared_bytes, main.name, capability)
-    features["blocks_log2"] = math.log2(max(1, main.blocks))
-    features |= dry_features([Launch(one.name, one.grid, one.block, one.ptx, one.arguments) for one in launches])
+    codes = [read_cubin(each.image, each.threads, each.shared_bytes, each.name, capability) for each in launches]
+    started = [each.all_threads for each in launches]
+    main = started.index(max(started))
+    features |= codes[main]
+    features["blocks_log2"] = math.log2(max(1, launches[main].blocks))
+    features |= dry_features(launches)
     if len(launches) > 1:
-        lengths = [
-            read_cubin(each.image, each.threads, each.shared_bytes, each.name).get("instructions", 0.0)
-            for each in launches
-        ]
-        started = [each.blocks * each.threads for each in launches]
+        lengths = [code.get("instructions", 0.0) for code in codes]
         work = [float(count) * length for count, length in zip(started, lengths, strict=True)]
-        features["main_share"] = work[launches.index(main)] / max(1.0, sum(work))
-        features["others_instructions"] = sum(lengths) - lengths[launches.index(main)]
+        features["main_share"] = work[main] / max(1.0, sum(work))
+        features["others_instructions"] = sum(lengths) - lengths[main]
         features["fewest_threads_log2"] = math.log2(max(1, min(started)))
     return features
 
@@ -221,7 +206,7 @@ def _triton_compiles_only(
         size = (*(int(g) for g in grid), 1, 1)
         shape = (size[0], size[1], size[2])
         image = compiled.asm["cubin"]
-        seen.append(Launched(meta.name, shape, (threads, 1, 1), int(meta.shared), image, ptx, values))
+        seen.append(Launched(meta.name, shape, (threads, 1, 1), ptx, values, int(meta.shared), image))
         if launcher:
             from triton.backends.nvidia.driver import CudaLauncher
 
@@ -277,8 +262,8 @@ def _cuda_records_only(seen: list[Launched], capability: int) -> Iterator[None]:
 
     def record(launch: Asked) -> None:
         values = tuple(value for argument in launch.arguments for value in _as_passed(argument))
-        image, ptx = launch.image, launch.ptx
-        seen.append(Launched(launch.name, launch.grid, launch.block, launch.shared_bytes, image, ptx, values))
+        shape = (launch.grid, launch.block)
+        seen.append(Launched(launch.name, *shape, launch.ptx, values, launch.shared_bytes, launch.image))
 
     Program.recorder, Program.arch = record, f"sm_{capability}{'a' if capability >= 90 else ''}"
     try:

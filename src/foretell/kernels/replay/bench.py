@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from foretell.belief import Forecast
-from foretell.kernels.candidate import Candidate
+from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import Pool
 from foretell.kernels.measurement import Measurement, Status
@@ -75,9 +75,15 @@ class FrozenForecasts:
 
     @classmethod
     def of(cls, forecaster: Forecaster, pool: Pool) -> FrozenForecasts:
+        """What it says of the pool, and of the references: whoever learns in a run asks about those too."""
+        references = [
+            Subject(Candidate(pool.task.name, language, source, Origin("reference")))
+            for language, source in pool.task.references.items()
+        ]
+        subjects = [*references, *pool.subjects]
         forecaster.learn(pool.task, pool.device, ())
-        said = forecaster.forecast(pool.task, pool.device, pool.subjects)
-        ids = (subject.candidate.id for subject in pool.subjects)
+        said = forecaster.forecast(pool.task, pool.device, subjects)
+        ids = (subject.candidate.id for subject in subjects)
         return cls(f"frozen {forecaster.name}", dict(zip(ids, said, strict=True)))
 
     @classmethod

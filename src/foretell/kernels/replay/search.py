@@ -7,6 +7,7 @@ back is left out, which is most of what a virtual measurement would cost.
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 from foretell.kernels.evaluate.pools import Pool
@@ -33,14 +34,11 @@ class ReplaySearch(Search):
     ) -> None:
         """`bench` and `proposer` are the pool's own unless given: many searches of one pool may share them."""
         bench, proposer = bench or ReplayBench(pool), proposer or PoolProposer(pool)
-        super().__init__(pool.task, bench, proposer, forecaster, strategy, policy, config, Path("nowhere"))
+        super().__init__(pool.task, bench, proposer, forecaster, strategy, policy, config, Path(os.devnull))
         self.events: list[Event] = []
 
     def run(self) -> RunState:
         return self._carry_on()
-
-    def resume(self) -> RunState:
-        raise NotImplementedError("a replay keeps no journal on disk: run it again")
 
     def _record(self, event: Event) -> None:
         self.events.append(event)

@@ -102,8 +102,9 @@ class _Builder:
             context = fork_server()
             self._connection, theirs = context.Pipe()
             arguments = (theirs, *self._settings, str(cache_dir()))
-            self._process = context.Process(target=_serve, args=arguments, daemon=True)
-            self._process.start()
+            process = context.Process(target=_serve, args=arguments, daemon=True)
+            process.start()
+            self._process = process
             theirs.close()
         try:
             self._connection.send_bytes(json.dumps(job).encode())
@@ -128,7 +129,7 @@ class _Builder:
     def interrupt(self) -> None:
         """From another thread: the build under way ends as a crash of the compiler."""
         process = self._process
-        if process is not None and process.pid is not None:
+        if process is not None:
             kill_session(process)
 
     def stop(self) -> None:

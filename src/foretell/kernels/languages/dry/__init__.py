@@ -40,8 +40,17 @@ class Launch:
     arguments: tuple[int | None, ...]
 
     @property
+    def blocks(self) -> int:
+        return math.prod(self.grid)
+
+    @property
     def threads(self) -> int:
-        return math.prod(self.grid) * math.prod(self.block)
+        """Of a block."""
+        return math.prod(self.block)
+
+    @property
+    def all_threads(self) -> int:
+        return self.blocks * self.threads
 
 
 def dry_features(launches: Sequence[Launch]) -> dict[str, float]:
@@ -50,13 +59,13 @@ def dry_features(launches: Sequence[Launch]) -> dict[str, float]:
     for launch in launches:
         alike.setdefault((launch.name, launch.ptx, launch.grid, launch.block), []).append(launch)
     total, busiest, followed = Counts(), Counts(), 0
-    for same in sorted(alike.values(), key=lambda each: -each[0].threads)[:MOST_LAUNCHES]:
+    for same in sorted(alike.values(), key=lambda each: -each[0].all_threads)[:MOST_LAUNCHES]:
         try:
             block, warp = run_launch(same[0])
         except NotPtx:
             continue
         followed += len(same)
-        total.add(block, float(len(same) * math.prod(same[0].grid)))
+        total.add(block, float(len(same) * same[0].blocks))
         busiest = max(busiest, warp, key=lambda each: each.instructions)
     if not followed:
         return {}
@@ -108,7 +117,7 @@ def run_launch(launch: Launch) -> tuple[Counts, Counts]:
         program = Program(kernel, given)
     except (IndexError, ValueError, KeyError) as error:
         raise NotPtx(f"{launch.name} cannot be followed: {error}") from error
-    warps = -(-math.prod(launch.block) // LANES)
+    warps = -(-launch.threads // LANES)
     places = {tuple(int(n * share) for n, share in zip(launch.grid, at, strict=True)) for at in _BLOCKS}
     usual, busiest = Counts(), Counts()
     for place in sorted(places):
@@ -134,4 +143,4 @@ def _warp(program: Program, launch: Launch, place: Sequence[int], number: int) -
     for name, value in own.items():
         if name in program.places:
             registers[program.places[name]] = value
-    return Warp(program, registers, linear < math.prod(launch.block))
+    return Warp(program, registers, linear < launch.threads)
