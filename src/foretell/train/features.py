@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -36,6 +37,8 @@ _SPEED = {"learning_rate": 0.06, "max_leaf_nodes": 31, "min_samples_leaf": 20, "
 
 Say = Callable[[str], None]
 Mask = NDArray[np.bool_]
+Told = tuple[FloatArray, FloatArray, FloatArray]
+Each = Callable[[Callable[[Mask], Told], Sequence[Mask]], Iterable[Told]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,8 @@ def train(
             own = [r for r in chosen if r["kind"] == kind and (tier == "source" or r["features"])]
             prepared = prepare(own, devices, references, tier).only(wanted)
             say(f"{kind}, {tier}: {len(own)} rows, {len(prepared.names)} columns")
-            fitted[f"{kind}.{tier}"] = fit_tier(prepared, tier, seed, effort, say)
+            with _workers(effort.jobs) as each:
+                fitted[f"{kind}.{tier}"] = fit_tier(prepared, tier, seed, effort, say, each)
     model = Model(
         fitted,
         frozenset(f"{r['kind']} {r['task']}" for r in chosen),
@@ -170,7 +174,7 @@ def prepare(
     )
 
 
-def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say) -> Tier:
+def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say, each: Each = map) -> Tier:
     """Fit all parts of a tier, errors and chances from rows that were left out."""
     works = rows.works
     speed = fit_speed(rows, works, tier, seed, effort.speed)
@@ -181,10 +185,9 @@ def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say) -> Ti
     for regime, group in groups.items():
         means, width, score = (np.full(len(works), np.nan) for _ in range(3))
         folds = list(_folds(group, effort.folds, seed))
-        for held, told in zip(
-            folds, _each(effort.jobs, partial(_held_out, rows, tier, seed, effort), folds), strict=True
-        ):
-            means[held], width[held], score[held] = told
+        told = each(partial(_held_out, rows, tier, seed, effort), folds)
+        for held, found in zip(folds, told, strict=True):
+            means[held], width[held], score[held] = found
         left_out[regime], wider[regime], scores[regime] = means, width, score
         off = np.abs(means - rows.log2)[works]
         say(f"  {regime}: {np.median(off):.3f} off in the median, {np.sqrt(np.mean(off**2)):.3f} root mean square")
@@ -208,7 +211,7 @@ def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say) -> Ti
     return replace(_bare(rows, trees, np.ones(len(works), dtype=bool)), spread=spread, chances=chances)
 
 
-def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) -> tuple[FloatArray, ...]:
+def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) -> Told:
     """What a model of all other rows says of those held out: means, widenings, scores of failure."""
     without = _bare(rows, fit_speed(rows, rows.works & ~held, tier, seed, effort.speed), ~held)
     table = rows.table[held]
@@ -216,21 +219,24 @@ def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) ->
     return without.means(table, rows.headroom[held]), without.widening(table), failure.predict(table)
 
 
-def _each(
-    jobs: int, work: Callable[[Mask], tuple[FloatArray, ...]], folds: Sequence[Mask]
-) -> list[tuple[FloatArray, ...]]:
-    """Do the work for each fold, here or in processes of one thread each."""
-    if jobs == 1:
-        return [work(held) for held in folds]
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread) as workers:
-        return list(workers.map(work, folds))
+@contextmanager
+def _workers(jobs: int) -> Iterator[Each]:
+    """Do work for each of many: here, or in processes; of one thread each either way."""
+    with _one_thread():
+        if jobs == 1:
+            yield map
+            return
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread) as pool:
+            yield pool.map
 
 
-def _one_thread() -> None:
-    import sklearn.ensemble  # noqa: F401 (its threads can be counted once they are there)
+def _one_thread() -> AbstractContextManager[Any]:
+    """From now on, or as long as the context lasts: threads that wait for each other are slow on busy cores."""
+    import sklearn.ensemble  # noqa: F401 (its threads can be limited once they are there)
     from threadpoolctl import threadpool_limits
 
-    threadpool_limits(1)
+    limits: AbstractContextManager[Any] = threadpool_limits(1)
+    return limits
 
 
 def _bare(rows: Rows, trees: Mapping[str, Trees], shown: Mask) -> Tier:
