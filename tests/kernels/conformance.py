@@ -12,6 +12,7 @@ import copy
 import json
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,14 +94,15 @@ class PolicyConformance:
 
 
 def random_archive(seed: int, size: int, parents: int = 1) -> Archive:
-    """A random tree (or, with more parents, a lattice) in which a third of the nodes have no value."""
+    """A random tree (or, with more parents, a lattice) of five cells in which a third of the nodes have no value."""
     rng = np.random.default_rng(seed)
     archive = Archive()
-    archive.add("n0", (), 0.0)
+    archive.add("n0", (), 0.0, partial(tuple[int, ...], (0,)))
     for i in range(1, size):
         above = [j for j in range(i) if not math.isnan(archive.values[j])]
         chosen = rng.choice(above, size=min(len(above), int(rng.integers(1, parents + 1))), replace=False)
-        archive.add(f"n{i}", [f"n{j}" for j in chosen], None if rng.random() < 0.33 else float(rng.normal()))
+        value = None if rng.random() < 0.33 else float(rng.normal())
+        archive.add(f"n{i}", [f"n{j}" for j in chosen], value, partial(tuple[int, ...], (i % 5,)))
         if rng.random() < 0.3:
             archive.expand([f"n{j}" for j in chosen])
     return archive
@@ -133,6 +135,19 @@ class StrategyConformance:
         assert archive.expansions == before.expansions
         np.testing.assert_array_equal(archive.values, before.values)
         np.testing.assert_array_equal(archive.visits, before.visits)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_does_not_depend_on_what_was_asked_before(self, strategy: Strategy, seed: int) -> None:
+        archive = random_archive(seed, 40)
+        fresh = copy.deepcopy(archive)
+        away = {i: float(value) for i, value in zip(archive.ids[1::3], archive.values[1::3], strict=True)}
+        for node_id in away:
+            archive.set_value(node_id, None)
+        strategy.select(archive, 4, np.random.default_rng(0))
+        for node_id, value in away.items():
+            archive.set_value(node_id, None if math.isnan(value) else value)
+        expected = strategy.select(fresh, 4, np.random.default_rng(seed))
+        assert strategy.select(archive, 4, np.random.default_rng(seed)) == expected
 
     def test_picks_the_reference_when_there_is_nothing_else(self, strategy: Strategy) -> None:
         assert strategy.select(random_archive(0, 1), 4, np.random.default_rng(0)) == ["n0"]

@@ -129,3 +129,59 @@ def test_an_unknown_policy_is_named_with_those_there_are() -> None:
     with pytest.raises(ValueError, match="selective"):
         make_policy("greedy", QUICK)
     assert [make_policy(name, QUICK).name for name in POLICIES] == list(POLICIES)
+
+
+class TestValue(PolicyConformance):
+    @pytest.fixture
+    def policy(self) -> Policy:
+        return make_policy("value", QUICK)
+
+
+def sure(log2: float, p_fail: float = 0.0) -> Forecast:
+    return Forecast.from_normal(log2, 0.05, p_fail)
+
+
+def test_value_begins_with_the_fastest_forecast_a_failure_counting_against_it() -> None:
+    choices = decide("value", [sure(1.0), sure(1.5, 0.8), sure(0.5)], fastest=None, remaining_measurements=1)
+    assert [choice.to_measure for choice in choices] == [True, False, False]
+
+
+def test_value_does_not_measure_near_copies_of_what_it_has_chosen() -> None:
+    doubtful = Forecast.from_normal(0.9, 0.8, 0.0)
+    choices = decide("value", [sure(1.5), sure(1.49), sure(1.48), doubtful], fastest=2.0, remaining_measurements=2)
+    assert [choice.to_measure for choice in choices] == [True, False, False, True]
+
+
+def test_value_counts_on_what_is_pending() -> None:
+    choices = decide("value", [sure(1.5), sure(3.0)], fastest=2.0, promised=4.0)
+    assert [choice.to_measure for choice in choices] == [False, True]
+
+
+def test_value_prefers_the_gain_that_costs_less_time() -> None:
+    risky, safe = Forecast.from_normal(2.0, 0.3, 0.5), Forecast.from_normal(1.49, 0.3, 0.0)
+    seen = {"fastest": 2.0, "remaining_measurements": 1, "worked_cost_s": 1.0}
+    assert decide("value", [risky, safe], failed_cost_s=0.1, **seen)[0].to_measure
+    assert decide("value", [risky, safe], failed_cost_s=10.0, **seen)[1].to_measure
+
+
+def test_value_leaves_what_is_sure_to_be_slower() -> None:
+    choices = decide("value", [sure(0.5), sure(0.2)], fastest=4.0)
+    assert not any(choice.to_measure for choice in choices)
+
+
+def test_value_saves_while_more_is_to_come_and_spends_at_the_end() -> None:
+    batch = [Forecast.from_normal(0.1 * i, 1.0, 0.0) for i in range(16)]
+    seen = {"fastest": 1.0, "remaining_measurements": 40}
+    early = decide("value", batch, to_consider=144, **seen)
+    late = decide("value", batch, to_consider=0, **seen)
+    assert sum(choice.to_measure for choice in early) == 2  # half of the even pace of 4
+    assert sum(choice.to_measure for choice in late) == PLAIN.max_measure_per_batch
+
+
+def test_value_trusts_only_what_is_narrow_and_audits_only_what_is_new() -> None:
+    policy = make_policy("value", replace(QUICK, audit_share=1.0))
+    forecasts = (sure(0.1), Forecast.from_normal(-4.0, 1.0, 0.9), sure(0.1), sure(0.1))
+    view = replace(RICH, forecasts=forecasts, fastest=4.0, fresh=2)
+    new, doubtful, *seen = policy.decide(view, np.random.default_rng(0))
+    assert new.audit and doubtful.audit and not any(choice.to_measure for choice in seen)
+    assert new.action is Action.TRUST and doubtful.action is Action.DROP

@@ -129,6 +129,8 @@ class _Decisions:
     def add(self, event: Event, state: RunState) -> tuple[tuple[str, str, str], ...]:
         match event:
             case Round():
+                for again in event.again[:2]:
+                    self._kept.append(("again", short(again.id), again.reason))
                 # Those to be measured come first: show some of both ends.
                 for child in (*event.children[:3], *event.children[3:][-2:]):
                     self._kept.append((child.action.value, short(child.candidate.id), child.reason))

@@ -1,12 +1,14 @@
 """Policies: measure, trust or drop. Pure functions of what is believed, what is at stake and what is left to spend.
 
 `all` measures everything; `random` and `top` measure a fixed number of each batch and drop the rest (the baselines);
-`selective` lets the forecast's own doubt decide. All but `all` measure a small random share of what they would not
-have measured, the audit, so that calibration can be checked on candidates the policy did not pick.
+`selective` lets the forecast's own doubt decide, `value` what a second of the device is expected to gain. All but
+`all` measure a small random share of what they would not have measured, the audit, so that calibration can be checked
+on candidates the policy did not pick.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -50,7 +52,11 @@ class View:
 
     `incumbent` is the best measured speedup so far (1.0 before there is one), `learnt` the number of measurements the
     forecaster has learnt from, `pending` the number already decided on but not yet made, `mean_cost_s` the mean device
-    seconds of a measurement (None before the first).
+    seconds of a measurement (None before the first). The first `fresh` forecasts are of new candidates (all of them by
+    default), the others of candidates that were left unmeasured before; `to_consider` more may still be proposed after
+    these. `fastest` is the best measured speedup even if below 1 (None before anything worked), `promised` the highest
+    median among those decided on but not yet measured; `worked_cost_s` and `failed_cost_s` part the mean cost by how it
+    went (None where there was none).
     """
 
     forecasts: tuple[Forecast, ...]
@@ -61,6 +67,12 @@ class View:
     remaining_measurements: int
     remaining_s: float
     round: int
+    fresh: int | None = None
+    to_consider: int = 0
+    fastest: float | None = None
+    promised: float | None = None
+    worked_cost_s: float | None = None
+    failed_cost_s: float | None = None
 
     @property
     def affordable(self) -> int:
@@ -74,9 +86,11 @@ class View:
 
 
 class Policy(Protocol):
-    """Decides what is measured. `name` goes into the run."""
+    """Decides what is measured. `name` goes into the run; `reconsiders` is how many candidates that were left
+    unmeasured it wants to see again beside new ones: those whose forecasts promised most."""
 
     name: str
+    reconsiders: int
 
     def decide(self, view: View, rng: np.random.Generator) -> list[Choice]:
         """One choice for each forecast, in order, with at most `view.affordable` of them to be measured.
@@ -90,6 +104,7 @@ class AllPolicy:
     """Measure everything the budget allows."""
 
     name = "all"
+    reconsiders = 0
 
     def decide(self, view: View, rng: np.random.Generator) -> list[Choice]:
         count = len(view.forecasts)
@@ -101,6 +116,7 @@ class RandomPolicy:
     """Measure a fixed number of each batch, drawn at random."""
 
     name = "random"
+    reconsiders = 0
 
     def __init__(self, profile: Profile) -> None:
         self._per_batch = profile.measure_per_batch
@@ -119,6 +135,7 @@ class TopPolicy:
     """Measure a fixed number of each batch, those with the highest forecast speedup (a failure counting as zero)."""
 
     name = "top"
+    reconsiders = 0
 
     def __init__(self, profile: Profile) -> None:
         self._per_batch = profile.measure_per_batch
@@ -145,6 +162,7 @@ class SelectivePolicy:
     """
 
     name = "selective"
+    reconsiders = 0
 
     def __init__(self, profile: Profile) -> None:
         self._settings: SelectiveSettings = profile.selective
@@ -199,13 +217,90 @@ class SelectivePolicy:
         return [yes if i in spread else no for i in range(count)]
 
 
-def audited(choices: Sequence[Choice], share: float, view: View, rng: np.random.Generator) -> list[Choice]:
+class ValuePolicy:
+    """Measure what a second of the device is expected to gain most from, and keep the rest in mind.
+
+    A candidate's value is its expected improvement on the fastest so far, a failure counting as none, for each second
+    that measuring it is expected to take, a failure taking as long as failures did in this run (what it took to build
+    is spent already). Choices are made one by one, each improving on what the ones before it, and what is pending,
+    promise: near copies of one good idea are not all measured. Nothing is lost by waiting, since what was left comes up
+    again with what was learnt since; so while new candidates can still be had, only a `patience` share of the even pace
+    is spent, and what remains is spent on the best of all when there are no more.
+    """
+
+    name = "value"
+
+    def __init__(self, profile: Profile) -> None:
+        self._settings = profile.value
+        self._max_per_batch = profile.max_measure_per_batch
+        self._trusted = profile.selective
+        self._audit_share = profile.audit_share
+        self.reconsiders = profile.value.reconsider
+
+    def decide(self, view: View, rng: np.random.Generator) -> list[Choice]:
+        count = len(view.forecasts)
+        fresh = count if view.fresh is None else view.fresh
+        take = min(self._share(view, fresh), count)
+        tie_break = rng.permutation(count)
+        left, chosen = list(range(count)), {}
+        goals = [speedup for speedup in (view.fastest, view.promised) if speedup is not None]
+        for rank in range(take):
+            goal = max(goals, default=None)
+            gains = {i: _gain(view.forecasts[i], goal) for i in left}
+            worth = gains if goal is None else {i: gains[i] / _seconds(view, view.forecasts[i]) for i in left}
+            best = max(left, key=lambda i: (worth[i], tie_break[i]))
+            if goal is not None and gains[best] < self._settings.least_gain_log2:
+                break
+            what = f"{gains[best]:.3f} in log2 over {goal:.2f}x" if goal else "the fastest that has yet been forecast"
+            chosen[best] = Choice(
+                Action.MEASURE, f"number {rank + 1} in expected gain a second: {what}", priority=-rank
+            )
+            left.remove(best)
+            goals.append(2.0 ** view.forecasts[best].median)
+        goal = max(goals, default=1.0)
+        choices = [chosen.get(i) or self._kept(forecast, goal) for i, forecast in enumerate(view.forecasts)]
+        return [*audited(choices[:fresh], self._audit_share, view, rng, len(chosen)), *choices[fresh:]]
+
+    def _share(self, view: View, fresh: int) -> int:
+        """How many of this batch to measure: less than the even pace while others are to come, and at least one."""
+        room = min(view.affordable, self._max_per_batch)
+        if view.to_consider <= 0:
+            return room
+        even = view.affordable * fresh / (fresh + view.to_consider) if fresh else 0.0
+        return min(room, max(1, math.floor(self._settings.patience * even)))
+
+    def _kept(self, forecast: Forecast, goal: float) -> Choice:
+        """For now unmeasured: its forecast is its value where that is narrow, and it may come up again."""
+        low, high = forecast.interval(self._trusted.interval_level)
+        why = f"expected to gain {_gain(forecast, goal):.3f} in log2 over {goal:.2f}x, less than others; kept in mind"
+        if forecast.p_fail <= self._trusted.max_p_fail and high - low <= self._trusted.trust_width_log2:
+            return Choice(Action.TRUST, f"{why}, at {2.0**forecast.median:.2f}x for now")
+        return Choice(Action.DROP, why)
+
+
+def _gain(forecast: Forecast, goal: float | None) -> float:
+    """Expected improvement in log2; before there is a goal the forecast's middle, a failure counting against it."""
+    if goal is None:
+        return forecast.median + math.log2(max(1.0 - forecast.p_fail, 1e-9))
+    return forecast.expected_improvement(goal)
+
+
+def _seconds(view: View, forecast: Forecast) -> float:
+    """What measuring is expected to take, by what the run's measurements took; 1 while that is not known."""
+    worked, failed = view.worked_cost_s or view.mean_cost_s or 1.0, view.failed_cost_s or view.mean_cost_s or 1.0
+    return (1.0 - forecast.p_fail) * worked + forecast.p_fail * failed
+
+
+def audited(
+    choices: Sequence[Choice], share: float, view: View, rng: np.random.Generator, chosen: int | None = None
+) -> list[Choice]:
     """The choices with a random `share` of those not to be measured marked for measuring anyway, as budgets allow.
 
-    Every such candidate has the same chance whatever its forecast; audits are measured after what was chosen.
+    Every such candidate has the same chance whatever its forecast; audits are measured after what was chosen,
+    which is what the choices say unless `chosen` tells of more.
     """
     draws = rng.random(len(choices))
-    left = view.affordable - sum(choice.to_measure for choice in choices)
+    left = view.affordable - (sum(choice.to_measure for choice in choices) if chosen is None else chosen)
     marked = list(choices)
     for i, choice in enumerate(choices):
         if left > 0 and not choice.to_measure and draws[i] < share:
@@ -226,11 +321,13 @@ def make_policy(name: str, profile: Profile) -> Policy:
             return TopPolicy(profile)
         case "selective":
             return SelectivePolicy(profile)
+        case "value":
+            return ValuePolicy(profile)
         case _:
             raise ValueError(f"there is no policy {name!r}; choose one of {', '.join(POLICIES)}")
 
 
-POLICIES = ("all", "random", "top", "selective")
+POLICIES = ("all", "random", "top", "selective", "value")
 
 
 def _unaffordable(view: View) -> Choice:

@@ -38,6 +38,18 @@ class PuctSettings:
 
 
 @dataclass(frozen=True)
+class BeamSettings:
+    """The best `width` nodes of a level are kept; `patience` levels are tried below the best node of all."""
+
+    width: int = 4
+    patience: int = 2
+
+    def __post_init__(self) -> None:
+        if min(self.width, self.patience) < 1:
+            raise ValueError(f"a beam's width and patience must be above zero, got {self.width} and {self.patience}")
+
+
+@dataclass(frozen=True)
 class SelectiveSettings:
     """When a forecast is good enough to act on without measuring.
 
@@ -55,6 +67,19 @@ class SelectiveSettings:
     max_p_fail: float = 0.5
     explore_until: int = 8
     explore_per_batch: int = 8
+
+
+@dataclass(frozen=True)
+class ValueSettings:
+    """How `value` spends.
+
+    `reconsider` candidates that were left unmeasured are looked at again beside each batch; while new ones are to come,
+    a share `patience` of the even pace is measured; what is expected to gain less than `least_gain_log2` is left.
+    """
+
+    reconsider: int = 64
+    patience: float = 0.5
+    least_gain_log2: float = 0.002
 
 
 @dataclass(frozen=True)
@@ -87,7 +112,9 @@ class Profile:
     verify_attempts: int = 9
     proposal_attempts: int = 3
     puct: PuctSettings = field(default_factory=PuctSettings)
+    beam: BeamSettings = field(default_factory=BeamSettings)
     selective: SelectiveSettings = field(default_factory=SelectiveSettings)
+    value: ValueSettings = field(default_factory=ValueSettings)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -97,7 +124,9 @@ class Profile:
         fields = dict(data)
         fields["budgets"] = Budgets(**fields["budgets"])
         fields["puct"] = PuctSettings(**fields["puct"])
+        fields["beam"] = BeamSettings(**fields.get("beam", {}))
         fields["selective"] = SelectiveSettings(**fields["selective"])
+        fields["value"] = ValueSettings(**fields.get("value", {}))
         return Profile(**fields)
 
 

@@ -21,7 +21,8 @@ from foretell.kernels.profiles import get as get_profile
 from foretell.kernels.propose.template import TemplateProposer
 from foretell.kernels.protocols import Build
 from foretell.kernels.search import BenchBroken, Event, Finished, RunState, Search, SearchConfig, StopReason, load_run
-from foretell.kernels.search.config import differences, last_refit, refit_level
+from foretell.kernels.search.config import completed, differences, last_refit, refit_level
+from foretell.kernels.search.events import Again, Round
 from foretell.kernels.store import Catalogue, JournalDamaged, NoRun, OtherRun, RunBusy, RunExists, read_journal
 from foretell.kernels.store.lines import encode
 from foretell.kernels.task import Task
@@ -335,3 +336,40 @@ def test_the_search_takes_its_parts_in_the_order_of_the_loop(tmp_path: Path) -> 
         tmp_path / "run",
     )
     assert search.run().best is not None
+
+
+def test_value_comes_back_to_what_it_left_and_spends_the_rest_there(tmp_path: Path) -> None:
+    profile = small(budgets=Budgets(measurements=30, seconds=1e6, candidates=40), audit_share=0.0)
+    events: list[Event] = []
+    state = make_search(tmp_path, "value", profile=profile, on_event=lambda event, _: events.append(event)).run()
+    rounds = [event for event in events if isinstance(event, Round)]
+    recalled = [again.id for event in rounds for again in event.again]
+    assert recalled and len(set(recalled)) == len(recalled)
+    assert any(not event.children for event in rounds)  # after the last new candidate
+    assert all(state.nodes[i].measurement is not None for i in recalled)
+    assert state.considered == 40 and not state.pending
+    assert state.trusted + state.dropped == len(state.reserves)
+    assert state.measured + state.unbuilt + state.faults + len(state.reserves) == 40
+    assert not set(state.reserves) & {i for i, node in state.nodes.items() if node.measurement is not None}
+
+
+def test_policies_that_do_not_reconsider_end_with_the_last_candidate(tmp_path: Path) -> None:
+    state = make_search(tmp_path, "top", profile=small(budgets=Budgets(1000, 1e6, 40))).run()
+    assert state.finished is not None and state.finished.reason is StopReason.CANDIDATES
+    assert state.reserves
+
+
+def test_one_that_was_measured_cannot_be_recalled(tmp_path: Path) -> None:
+    state = make_search(tmp_path, "top").run()
+    node = next(node for node in state.nodes.values() if node.measurement is not None)
+    fresh = RunState.fold([state.started])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="was not left unmeasured"):
+        fresh.apply(Round(0, (), (), "fake", 0.0, (Again(node.id, node.forecast, "why"),)))
+
+
+def test_a_run_of_a_version_with_fewer_settings_can_be_resumed(tmp_path: Path) -> None:
+    here = make_search(tmp_path / "run", profile=SMALL)
+    config = here._run_started().config
+    older = {**config, "profile": {k: v for k, v in config["profile"].items() if k not in ("beam", "value")}}
+    assert differences(older, config)
+    assert not differences(completed(older), config)

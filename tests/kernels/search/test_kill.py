@@ -16,9 +16,9 @@ import pytest
 from foretell.kernels.bench.fake import FakeBench
 from foretell.kernels.policy import POLICIES
 from foretell.kernels.profiles import Budgets
-from foretell.kernels.search import load_run
+from foretell.kernels.search import STRATEGIES, load_run
 from foretell.kernels.store import Catalogue, StorageFull
-from tests.kernels.search.world import Killed, journal_of, kill_after, make_search, small
+from tests.kernels.search.world import Killed, VariedBench, journal_of, kill_after, make_search, small
 
 FORK = multiprocessing.get_context("fork")
 SIGKILLS_PER_POLICY = 4
@@ -34,33 +34,37 @@ def carry_on(run_dir: Path, policy: str, bench: FakeBench, catalogue: Catalogue 
         search.run()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_killed_at_every_event(policy: str, tmp_path: Path) -> None:
-    whole = FakeBench()
-    make_search(tmp_path / "whole", policy, bench=whole).run()
+@pytest.mark.parametrize(
+    ("policy", "strategy"),
+    [*((policy, "puct") for policy in POLICIES), *(("selective", strategy) for strategy in STRATEGIES[1:])],
+)
+def test_killed_at_every_event(policy: str, strategy: str, tmp_path: Path) -> None:
+    whole = VariedBench()
+    make_search(tmp_path / "whole", policy, strategy, bench=whole).run()
     expected = journal_of(tmp_path / "whole")
     events = expected.count(b"\n")
     assert events > 15
     for count in range(1, events + 1):
-        run_dir, bench = tmp_path / f"killed-{count}", FakeBench()
+        run_dir, bench = tmp_path / f"killed-{count}", VariedBench()
         with pytest.raises(Killed):
-            make_search(run_dir, policy, bench=bench, on_event=kill_after(count)).run()
+            make_search(run_dir, policy, strategy, bench=bench, on_event=kill_after(count)).run()
         assert journal_of(run_dir).count(b"\n") == count
-        make_search(run_dir, policy, bench=bench).resume()
+        make_search(run_dir, policy, strategy, bench=bench).resume()
         assert journal_of(run_dir) == expected
         assert bench.asked == whole.asked
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_killed_at_every_event_of_one_run(policy: str, tmp_path: Path) -> None:
-    whole, bench = FakeBench(), FakeBench()
-    make_search(tmp_path / "whole", policy, bench=whole).run()
+def test_killed_at_every_event_of_one_run(policy: str, strategy: str, tmp_path: Path) -> None:
+    whole, bench = VariedBench(), VariedBench()
+    make_search(tmp_path / "whole", policy, strategy, bench=whole).run()
     with pytest.raises(Killed):
-        make_search(tmp_path / "killed", policy, bench=bench, on_event=kill_after(1)).run()
+        make_search(tmp_path / "killed", policy, strategy, bench=bench, on_event=kill_after(1)).run()
     expected = journal_of(tmp_path / "whole")
     while journal_of(tmp_path / "killed") != expected:
         with pytest.raises(Killed):
-            make_search(tmp_path / "killed", policy, bench=bench, on_event=kill_after(1)).resume()
+            make_search(tmp_path / "killed", policy, strategy, bench=bench, on_event=kill_after(1)).resume()
     assert bench.asked == whole.asked
 
 

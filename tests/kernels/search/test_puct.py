@@ -84,6 +84,8 @@ def test_visits_count_expansions_of_descendants() -> None:
     archive.expand(["both"])
     archive.expand(["left", "root"])
     assert archive.visits.tolist() == [3, 2, 1, 1]
+    assert archive.expanded.tolist() == [1, 1, 0, 1]
+    assert archive.depths.tolist() == [0, 1, 1, 2]
     assert archive.expansions == 3
 
 
@@ -96,8 +98,3 @@ def test_lineages_are_kept_apart_within_a_batch() -> None:
     found = PuctStrategy(PuctSettings(0.0)).select(archive, 2, np.random.default_rng(0))
     assert found == ["a", "b"]
     assert PuctStrategy(PuctSettings(0.0)).select(archive, 3, np.random.default_rng(0)) == ["a", "b", "aa"]
-
-
-def test_an_unknown_strategy_is_named_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="puct"):
-        make_strategy("beam", QUICK)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from foretell.kernels import library, profiles
-from foretell.kernels.bench.fake import FakeBench, FakeForecaster, FakeProposer
+from foretell.kernels.bench.fake import FakeBench, FakeForecaster, FakeProposer, unit_hash
+from foretell.kernels.candidate import Candidate
 from foretell.kernels.policy import make_policy
 from foretell.kernels.profiles import Budgets, Profile
-from foretell.kernels.protocols import Bench, Proposer
+from foretell.kernels.protocols import Bench, Build, Proposer
 from foretell.kernels.search import Event, RunState, Search, SearchConfig, make_strategy
 from foretell.kernels.store import Catalogue
+from foretell.kernels.task import Task
 
 TASK = library.get("softmax")
 SMALL = replace(
@@ -34,9 +36,20 @@ def small(**changes: Any) -> Profile:
     return replace(SMALL, **changes)
 
 
+class VariedBench(FakeBench):
+    """A fake bench whose builds use different amounts of registers, so that a run has several cells."""
+
+    def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
+        return [
+            replace(build, features={**build.features, "registers": 256.0 * unit_hash("registers", candidate.id)})
+            for candidate, build in zip(candidates, super().build(task, candidates), strict=True)
+        ]
+
+
 def make_search(
     run_dir: Path,
     policy: str = "selective",
+    strategy: str = "puct",
     *,
     bench: Bench | None = None,
     proposer: Proposer | None = None,
@@ -50,7 +63,7 @@ def make_search(
         bench or FakeBench(),
         proposer or FakeProposer(TASK.name),
         FakeForecaster(),
-        make_strategy("puct", profile),
+        make_strategy(strategy, profile),
         make_policy(policy, profile),
         SearchConfig("cpp", seed, profile),
         run_dir,

@@ -15,8 +15,9 @@ from foretell.kernels.search.events import (
 )
 from foretell.kernels.search.judge import BenchBroken
 from foretell.kernels.search.load import load_run
-from foretell.kernels.search.puct import STRATEGIES, PuctStrategy, make_strategy
+from foretell.kernels.search.puct import PuctStrategy
 from foretell.kernels.search.state import Node, RunState
+from foretell.kernels.search.strategies import STRATEGIES, make_strategy
 from foretell.kernels.search.strategy import Archive, Strategy
 
 __all__ = [

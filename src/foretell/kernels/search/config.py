@@ -45,6 +45,11 @@ class SearchConfig:
         return SearchConfig(config["language"], config["seed"], Profile.from_dict(config["profile"]))
 
 
+def completed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's configuration with the defaults of what its version did not know yet."""
+    return {**config, "profile": json.loads(json.dumps(Profile.from_dict(config["profile"]).to_dict()))}
+
+
 def differences(there: Mapping[str, Any], here: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Sentences on where a run's configuration and the one at hand differ; empty where they are the same."""
     found = []

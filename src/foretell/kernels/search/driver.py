@@ -7,19 +7,23 @@ round r comes from (seed, r) alone: so a run that is killed anywhere and resumed
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from foretell import __version__
-from foretell.kernels.candidate import Candidate, Origin
+from foretell.belief import Forecast
+from foretell.kernels.candidate import PYTHON_LANGUAGES, Candidate, Origin
 from foretell.kernels.measurement import Cost, Measurement
 from foretell.kernels.policy import Action, Choice, Policy, View
 from foretell.kernels.protocols import Bench, Build, Forecaster, Proposer, Subject
-from foretell.kernels.search.config import SearchConfig, differences, last_refit, refit_level
+from foretell.kernels.search.config import SearchConfig, completed, differences, last_refit, refit_level
 from foretell.kernels.search.events import (
+    Again,
     Child,
     Event,
     Finished,
@@ -41,6 +45,13 @@ from foretell.kernels.store.lines import uninterrupted
 from foretell.kernels.task import Task
 
 OnEvent = Callable[[Event, RunState], None]
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A proposer that reads where the run stands: `inform` is called before each `propose`, and only reads."""
+
+    def inform(self, state: RunState) -> None: ...
 
 
 class Search:
@@ -103,12 +114,27 @@ class Search:
         with self._open() as self._journal:
             if not self._journal.entries:
                 raise NoRun(self._run_dir)
-            self._state = replay(self._journal.path, self._journal.entries)
-            self._check_same_run()
-            if self._state.finished and self._state.finished.reason is not StopReason.INTERRUPTED:
-                return self._state
-            self._judge.keep_missing(self._state.nodes.values())
-            return self._carry_on()
+            return self._carry_on() if self._take_up() else self._state
+
+    def step(self) -> RunState:
+        """Start the run or go on with it until the proposer has nothing new or a budget is spent, and leave it open.
+
+        For candidates that come from outside, a few at a time. OtherRun as in `resume`; a finished run is returned as
+        it is. Ctrl-C leaves the rest pending: the next step begins with it.
+        """
+        with self._open() as self._journal:
+            if not self._journal.entries or self._take_up():
+                self._advance(more_to_come=True)
+            return self._state
+
+    def _take_up(self) -> bool:
+        """Take in what the journal holds; False where the run is over."""
+        self._state = replay(self._journal.path, self._journal.entries)
+        self._check_same_run()
+        if self._state.finished and self._state.finished.reason is not StopReason.INTERRUPTED:
+            return False
+        self._judge.keep_missing(self._state.nodes.values())
+        return True
 
     def _open(self) -> Journal:
         journal = Journal.open(self._run_dir, self._clock, self._fsync)
@@ -117,16 +143,7 @@ class Search:
 
     def _carry_on(self) -> RunState:
         try:
-            if self._state.started is None:
-                self._record(self._run_started())
-            self._learnt = last_refit(self._state.lessons_at_round, self._profile)
-            self._forecaster.learn(self._task, self._bench.device, self._state.lessons[: self._learnt])
-            self._settle()
-            while (reason := self._stop_reason()) is None:
-                if not self._round():
-                    reason = StopReason.EXHAUSTED
-                    break
-                self._settle()
+            reason = self._advance()
             self._verify()
             self._finish(reason)
         except KeyboardInterrupt:
@@ -136,8 +153,23 @@ class Search:
                 self._finish(StopReason.INTERRUPTED)
         return self._state
 
+    def _advance(self, more_to_come: bool = False) -> StopReason:
+        """Settle what is pending, then round after round; why there is no further one."""
+        if self._state.started is None:
+            self._record(self._run_started())
+        self._learnt = last_refit(self._state.lessons_at_round, self._profile)
+        self._forecaster.learn(self._task, self._bench.device, self._state.lessons[: self._learnt])
+        self._settle()
+        while (reason := self._stop_reason()) is None:
+            if not self._round(more_to_come):
+                return StopReason.CANDIDATES if self._to_consider() <= 0 else StopReason.EXHAUSTED
+            self._settle()
+        return reason
+
     def _run_started(self) -> RunStarted:
         task, language = self._task, self._config.language
+        if language in PYTHON_LANGUAGES and language not in task.references:
+            language = "torch"  # what runs on a GPU is measured against torch, whatever it is written in
         if language not in task.references:
             known = ", ".join(sorted(task.references))
             raise ValueError(f"task {task.name} has no reference in {language!r}; it has one in {known}")
@@ -149,7 +181,7 @@ class Search:
 
     def _check_same_run(self) -> None:
         here = self._run_started()
-        found = differences(self._state.config, here.config)
+        found = differences(completed(self._state.config), here.config)
         if self._state.device.id != here.device.id:
             found.append(f"its device is {self._state.device.id!r}, not {here.device.id!r}")
         if not found and self._state.reference.id != here.reference.id:
@@ -163,47 +195,81 @@ class Search:
             return StopReason.MEASUREMENTS
         if state.device_s >= budgets.seconds:
             return StopReason.SECONDS
-        if state.considered >= budgets.candidates:
+        if self._to_consider() <= 0 and not (self._policy.reconsiders and state.reserves):
             return StopReason.CANDIDATES
         return None
 
-    def _round(self) -> bool:
-        """Make and write down one selection; False where the proposer has nothing new."""
+    def _to_consider(self) -> int:
+        return self._profile.budgets.candidates - self._state.considered
+
+    def _round(self, more_to_come: bool) -> bool:
+        """Make and write down one selection; False where there is nothing new, nor anything to look at again.
+
+        Where more is to come from outside, candidates of before are looked at again beside new ones only.
+        """
         number = self._state.rounds
         seeds = np.random.SeedSequence([self._config.seed, number]).spawn(3)
         strategy_rng, proposer_rng, policy_rng = (np.random.default_rng(seed) for seed in seeds)
         started = self._timer()
         self._refit()
-        parents = self._strategy.select(self._state.archive, self._profile.parents_per_batch, strategy_rng)
+        parents = self._parents(strategy_rng)
         decide_s = self._timer() - started
         candidates = self._propose(parents, proposer_rng)
-        if not candidates:
+        if not candidates and (more_to_come or not self._policy.reconsiders):
             return False
         builds = self._judge.build(candidates)
         started = self._timer()
-        subjects = [Subject(candidate, build) for candidate, build in zip(candidates, builds, strict=True)]
-        forecasts = self._forecaster.forecast(self._task, self._bench.device, subjects)
+        fresh = [Subject(candidate, build) for candidate, build in zip(candidates, builds, strict=True)]
+        kept = self._reserves()
+        seen = [Subject(node.candidate, node.build) for node in kept]
+        forecasts = self._forecaster.forecast(self._task, self._bench.device, [*fresh, *seen])
         built = [i for i, build in enumerate(builds) if build.ok]
-        view = View(
-            forecasts=tuple(forecasts[i] for i in built),
-            incumbent=self._state.incumbent,
-            learnt=self._learnt,
-            pending=len(self._state.pending),
-            mean_cost_s=self._state.mean_cost_s,
-            remaining_measurements=self._profile.budgets.measurements - self._state.measured,
-            remaining_s=self._profile.budgets.seconds - self._state.device_s,
-            round=number,
-        )
-        decided = dict(zip(built, self._policy.decide(view, policy_rng), strict=True))
+        shown = [*built, *range(len(fresh), len(forecasts))]
+        to_consider = self._to_consider() - len(candidates) if candidates else 0
+        view = self._view(number, tuple(forecasts[i] for i in shown), len(built), to_consider)
+        decided = dict(zip(shown, self._policy.decide(view, policy_rng), strict=True))
         choices = [decided.get(i) or _unbuilt(build) for i, build in enumerate(builds)]
         order = sorted(range(len(choices)), key=lambda i: (not choices[i].to_measure, -choices[i].priority))
         children = tuple(
             Child(candidates[i], builds[i], forecasts[i], choices[i].action, choices[i].reason, choices[i].audit)
             for i in order
         )
+        again = tuple(
+            Again(node.id, forecasts[i], decided[i].reason)
+            for i, node in enumerate(kept, start=len(fresh))
+            if decided[i].to_measure
+        )
         decide_s += self._timer() - started
-        self._record(Round(number, tuple(parents), children, self._forecaster.name, decide_s))
+        if not children and not again:
+            return False
+        above = tuple(parents) if candidates else ()
+        self._record(Round(number, above, children, self._forecaster.name, decide_s, again))
         return True
+
+    def _view(self, number: int, forecasts: tuple[Forecast, ...], fresh: int, to_consider: int) -> View:
+        state, budgets = self._state, self._profile.budgets
+        return View(
+            forecasts=forecasts,
+            incumbent=state.incumbent,
+            learnt=self._learnt,
+            pending=len(state.pending),
+            mean_cost_s=state.mean_cost_s,
+            remaining_measurements=budgets.measurements - state.measured,
+            remaining_s=budgets.seconds - state.device_s,
+            round=number,
+            fresh=fresh,
+            to_consider=to_consider,
+            fastest=state.fastest,
+            worked_cost_s=state.worked_cost_s,
+            failed_cost_s=state.failed_cost_s,
+            promised=max((2.0 ** state.nodes[i].forecast.median for i in state.pending), default=None),
+        )
+
+    def _reserves(self) -> list[Node]:
+        """The most promising candidates left unmeasured, as many as the policy would look at again."""
+        reserves = self._state.reserves
+        best = heapq.nlargest(self._policy.reconsiders, reserves, key=reserves.__getitem__)
+        return [self._state.nodes[i] for i in best]
 
     def _refit(self) -> None:
         count = len(self._state.lessons)
@@ -211,12 +277,22 @@ class Search:
             self._forecaster.learn(self._task, self._bench.device, self._state.lessons[:])
             self._learnt = count
 
+    def _parents(self, rng: np.random.Generator) -> list[str]:
+        """Whose children to look at; none where no more candidates may be proposed."""
+        if self._to_consider() <= 0:
+            return []
+        return self._strategy.select(self._state.archive, self._profile.parents_per_batch, rng)
+
     def _propose(self, parents: Sequence[str], rng: np.random.Generator) -> list[Candidate]:
         """New and different candidates; a proposer that only repeats itself is asked a few times."""
+        if not parents:
+            return []
         state = self._state
-        count = min(self._profile.batch_size, self._profile.budgets.candidates - state.considered)
+        count = min(self._profile.batch_size, self._to_consider())
         reference = state.reference
         above = [reference if i == reference.id else state.nodes[i].candidate for i in parents]
+        if isinstance(self._proposer, Informed):
+            self._proposer.inform(state)
         for _ in range(self._profile.proposal_attempts):
             proposed = self._proposer.propose(self._task, above, count, rng, state.known)
             fresh: dict[str, Candidate] = {}

@@ -102,9 +102,26 @@ class Child:
 
 
 @dataclass(frozen=True)
+class Again:
+    """A candidate of an earlier round that was left unmeasured and is to be measured after all, and why."""
+
+    id: str
+    forecast: Forecast
+    reason: str
+
+    def to_payload(self) -> dict[str, Any]:
+        return {"id": self.id, "forecast": self.forecast.as_dict(), "reason": self.reason}
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Again:
+        return Again(data["id"], Forecast.from_dict(data["forecast"]), data["reason"])
+
+
+@dataclass(frozen=True)
 class Round:
     """One selection. Children stand in the order in which those to be measured are measured.
 
+    `again` are measured before them. A round without children or parents looked at earlier candidates only.
     `decide_s` is the wall-clock time spent on choosing parents, refitting, forecasting and deciding; proposing and
     building are not in it.
     """
@@ -116,12 +133,14 @@ class Round:
     children: tuple[Child, ...]
     forecaster: str
     decide_s: float
+    again: tuple[Again, ...] = ()
 
     def to_payload(self) -> dict[str, Any]:
         return {
             "round": self.round,
             "parents": list(self.parents),
             "children": [child.to_payload() for child in self.children],
+            "again": [one.to_payload() for one in self.again],
             "forecaster": self.forecaster,
             "decide_s": self.decide_s,
         }
@@ -129,7 +148,8 @@ class Round:
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Round:
         children = tuple(Child.from_payload(child) for child in data["children"])
-        return Round(data["round"], tuple(data["parents"]), children, data["forecaster"], data["decide_s"])
+        again = tuple(Again.from_payload(one) for one in data.get("again", ()))  # journals of old have none
+        return Round(data["round"], tuple(data["parents"]), children, data["forecaster"], data["decide_s"], again)
 
 
 @dataclass(frozen=True)

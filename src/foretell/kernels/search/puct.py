@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretell.kernels.profiles import Profile, PuctSettings
-from foretell.kernels.search.strategy import Archive, FloatArray, Strategy
+from foretell.kernels.profiles import PuctSettings
+from foretell.kernels.search.strategy import Archive, FloatArray
 
 SCORE_DIGITS = 9  # so that scores that are equal on paper tie, whatever the order of the arithmetic
 
@@ -62,13 +62,3 @@ class PuctStrategy:
         scores = np.full(len(values), np.nan)
         scores[known] = quality + bonus * prior
         return scores
-
-
-STRATEGIES = ("puct",)
-
-
-def make_strategy(name: str, profile: Profile) -> Strategy:
-    """The strategy of that name with a profile's settings; ValueError with the known names otherwise."""
-    if name == "puct":
-        return PuctStrategy(profile.puct)
-    raise ValueError(f"there is no strategy {name!r}; choose one of {', '.join(STRATEGIES)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from foretell.belief import Forecast
@@ -13,7 +14,8 @@ from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.policy import Action
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.search.events import Event, Finished, Measured, Round, RunStarted, StopReason, Verified
+from foretell.kernels.search.descriptor import cell_of
+from foretell.kernels.search.events import Again, Event, Finished, Measured, Round, RunStarted, StopReason, Verified
 from foretell.kernels.search.strategy import Archive
 
 
@@ -56,9 +58,10 @@ class RunState:
     `nodes` holds every candidate considered, by id, in order of arrival; the reference is not among them but is the
     root of `archive`, with value 0. Of the candidates considered, `measured` were judged by the device (`reused` of
     them in an earlier run), `unbuilt` did not build, `faults` could not be judged because the machine failed, and
-    `trusted` and `dropped` were left unmeasured; the rest is `pending`. `audited` counts measurements made for the
-    audit, `failures` candidates that failed, by status. `verified` are the winners measured again, in that order.
-    `device_s` is device time spent searching, `verify_s` verifying.
+    `trusted` and `dropped` were left unmeasured; the rest is `pending`. `reserves` are those left unmeasured, with the
+    log2 speedup that one in ten would pass by what was forecast for them when they came. `audited` counts measurements
+    made for the audit, `failures` candidates that failed, by status. `verified` are the winners measured again, in that
+    order. `device_s` is device time spent searching (`failed_s` of it on failures), `verify_s` verifying.
     """
 
     def __init__(self) -> None:
@@ -68,13 +71,15 @@ class RunState:
         self.archive = Archive()
         self.known: set[str] = set()
         self.pending: dict[str, None] = {}
+        self.reserves: dict[str, float] = {}
         self.lessons: list[tuple[Subject, Measurement]] = []
         self.lessons_at_round: list[int] = []
         self.round_incumbent = 1.0
         self.considered = self.measured = self.reused = self.audited = 0
         self.trusted = self.dropped = self.unbuilt = self.faults = 0
         self.failures: Counter[Status] = Counter()
-        self.device_s = self.verify_s = 0.0
+        self.device_s = self.failed_s = self.verify_s = 0.0
+        self._paid_failures = 0
         self.verified: list[str] = []
         self._leader: str | None = None
 
@@ -98,7 +103,7 @@ class RunState:
             case RunStarted():
                 self.started = event
                 self.known.add(event.reference.id)
-                self.archive.add(event.reference.id, (), 0.0)
+                self.archive.add(event.reference.id, (), 0.0, partial(cell_of, event.reference))
             case Round():
                 self._apply_round(event)
             case Measured():
@@ -116,7 +121,7 @@ class RunState:
         self.lessons_at_round.append(len(self.lessons))
         self.round_incumbent = self.incumbent
         self.archive.expand(event.parents)
-        unbuilt, to_measure = [], []
+        unbuilt, to_measure = [], [self._recalled(one) for one in event.again]
         for child in event.children:
             candidate = child.candidate
             if candidate.id in self.known:
@@ -126,18 +131,31 @@ class RunState:
                 candidate, child.build, child.forecast, child.action, child.reason, child.audit, event.round, parents
             )
             self.nodes[candidate.id] = node
-            self.archive.add(candidate.id, parents, node.value)
+            self.archive.add(candidate.id, parents, node.value, partial(cell_of, candidate, node.build))
             if not node.build.ok:
                 unbuilt.append(node.id)
             elif node.to_measure:
                 to_measure.append(node.id)
-            elif node.action is Action.TRUST:
-                self.trusted += 1
             else:
-                self.dropped += 1
+                self.trusted += node.action is Action.TRUST
+                self.dropped += node.action is Action.DROP
+                self.reserves[node.id] = _promise(node.forecast)
         self.known.update(child.candidate.id for child in event.children)
         self.considered += len(event.children)
         self.pending.update(dict.fromkeys((*unbuilt, *to_measure)))
+
+    def _recalled(self, again: Again) -> str:
+        """Take a node back from among those left unmeasured."""
+        if again.id not in self.reserves:
+            raise ValueError(f"candidate {again.id} is measured after all, but was not left unmeasured")
+        del self.reserves[again.id]
+        node = self.nodes[again.id]
+        self.trusted -= node.action is Action.TRUST
+        self.dropped -= node.action is Action.DROP
+        node = replace(node, forecast=again.forecast, action=Action.MEASURE, reason=again.reason)
+        self.nodes[node.id] = node
+        self.archive.set_value(node.id, node.value)
+        return node.id
 
     def _apply_measured(self, event: Measured) -> None:
         if event.id not in self.pending:
@@ -149,6 +167,9 @@ class RunState:
         self.archive.set_value(event.id, node.value)
         if not event.reused:
             self.device_s += measurement.cost.device_s
+            if measurement.status.is_failure and node.build.ok:
+                self.failed_s += measurement.cost.device_s
+                self._paid_failures += 1
         self.audited += event.audit
         if measurement.status is Status.INFRASTRUCTURE:
             self.faults += 1
@@ -191,10 +212,27 @@ class RunState:
         return max(1.0, leader.speedup or 1.0) if leader else 1.0
 
     @property
+    def fastest(self) -> float | None:
+        """The best measured speedup so far, below 1.0 too; None before anything has worked."""
+        leader = self.nodes[self._leader].measurement if self._leader else None
+        return leader.speedup if leader else None
+
+    @property
     def mean_cost_s(self) -> float | None:
         """Device seconds per measurement paid for; None before the first."""
         paid = self.measured - self.reused
         return self.device_s / paid if paid else None
+
+    @property
+    def worked_cost_s(self) -> float | None:
+        """Device seconds per measurement paid for that worked; None before the first."""
+        paid = self.measured - self.reused - self._paid_failures
+        return (self.device_s - self.failed_s) / paid if paid > 0 else None
+
+    @property
+    def failed_cost_s(self) -> float | None:
+        """Device seconds per measurement paid for that failed; None before the first."""
+        return self.failed_s / self._paid_failures if self._paid_failures else None
 
     @property
     def saved_s(self) -> float:
@@ -225,3 +263,7 @@ class RunState:
         if self.started is None:
             raise ValueError("the run has not started")
         return self.started
+
+
+def _promise(forecast: Forecast) -> float:
+    return forecast.quantile(0.9) if forecast.p_fail < 0.5 else forecast.knots[0]

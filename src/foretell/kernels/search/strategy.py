@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Cell = tuple[int, ...]  # a class of behaviour: nodes with the same numbers are built alike (see `descriptor`)
+
+
+def _no_cell() -> Cell:
+    return ()
 
 
 class Archive:
@@ -17,7 +22,8 @@ class Archive:
 
     The first node is the reference. A node without a value (failed, dropped, not yet measured) has NaN and is never a
     parent; `best_child` is the highest value among a node's children, NaN where none has one. `visits[i]` counts how
-    often node i or any of its descendants was expanded, `expansions` all expansions. Arrays are views: do not write.
+    often node i or any of its descendants was expanded, `expanded[i]` how often it was itself, `expansions` all
+    expansions; `depths[i]` is its distance from the reference. Arrays are views: do not write.
     """
 
     def __init__(self) -> None:
@@ -29,6 +35,11 @@ class Archive:
         self._values: FloatArray = np.full(16, np.nan)
         self._best_child: FloatArray = np.full(16, np.nan)
         self._visits: IntArray = np.zeros(16, dtype=np.int64)
+        self._expanded: IntArray = np.zeros(16, dtype=np.int64)
+        self._depths: IntArray = np.zeros(16, dtype=np.int64)
+        self._cells: IntArray = np.full(16, -1, dtype=np.int64)
+        self._cell_of: list[Callable[[], Cell]] = []
+        self._cell_number: dict[Cell, int] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -45,20 +56,52 @@ class Archive:
     def visits(self) -> IntArray:
         return self._visits[: len(self.ids)]
 
+    @property
+    def expanded(self) -> IntArray:
+        return self._expanded[: len(self.ids)]
+
+    @property
+    def depths(self) -> IntArray:
+        return self._depths[: len(self.ids)]
+
+    def cells(self) -> IntArray:
+        """Numbers that are equal for nodes of the same cell; -1 for nodes that never had a value.
+
+        Which number a cell has says nothing: it depends on when it was first asked for.
+        """
+        for index in np.flatnonzero((self._cells < 0) & ~np.isnan(self._values)).tolist():
+            cell = self._cell_of[index]()
+            self._cells[index] = self._cell_number.setdefault(cell, len(self._cell_number))
+        return self._cells[: len(self.ids)]
+
     def index(self, node_id: str) -> int:
         return self._index[node_id]
 
-    def add(self, node_id: str, parents: Iterable[str], value: float | None = None) -> None:
-        """Add a node below parents that are already there."""
+    def add(
+        self,
+        node_id: str,
+        parents: Iterable[str],
+        value: float | None = None,
+        cell: Callable[[], Cell] = _no_cell,
+    ) -> None:
+        """Add a node below parents that are already there.
+
+        `cell` says what cell it belongs to; it is asked at most once, and only if a strategy wants to know.
+        """
         index = len(self.ids)
         if index == len(self._values):
             self._values = np.concatenate((self._values, np.full(index, np.nan)))
             self._best_child = np.concatenate((self._best_child, np.full(index, np.nan)))
             self._visits = np.concatenate((self._visits, np.zeros(index, dtype=np.int64)))
+            self._expanded = np.concatenate((self._expanded, np.zeros(index, dtype=np.int64)))
+            self._depths = np.concatenate((self._depths, np.zeros(index, dtype=np.int64)))
+            self._cells = np.concatenate((self._cells, np.full(index, -1, dtype=np.int64)))
         above = tuple(self._index[parent] for parent in parents)
+        self._depths[index] = min((int(self._depths[parent]) + 1 for parent in above), default=0)
         self.ids.append(node_id)
         self.parents.append(above)
         self.children.append([])
+        self._cell_of.append(cell)
         self._index[node_id] = index
         for parent in above:
             self.children[parent].append(index)
@@ -83,6 +126,7 @@ class Archive:
         for node_id in node_ids:
             index = self._index[node_id]
             self._visits[[index, *self.ancestors(index)]] += 1
+            self._expanded[index] += 1
         self.expansions += len(node_ids)
 
     def ancestors(self, index: int) -> set[int]:
