@@ -64,6 +64,15 @@ language model wrote for 24 operations. Intervals are 95 %, bootstrapped over op
 sources. The reference's own times are known to all, as they are when a search begins."""
 
 
+_COSTS = ("asked", "asked_again", "seconds", "prompt_tokens", "answer_tokens")
+_MODELS = """Made by `python -m benchmarks.forecasters_lm` on an H200 (Qwen2.5-Coder Instruct, weights of about four
+bits), figures in `benchmarks/results/forecasters_lm_*.json`. Up to 24 candidates of each pool, drawn at random: 1,176,
+all asked about in the form *direct* (the model's own probabilities of eight letters and of failure after one reading,
+no reasoning). The form *distribution* (reasoning, then JSON) was cut off by time after the share shown, drawn at random
+too; an answer that cannot be read counts as no forecast. Where a model was told its mistake and asked once more, few
+answers got better (last table). The others below were asked about the same candidates."""
+
+
 _SHORT = """- On new operations the 80 % intervals are a little too wide, most likely because errors are learnt from
   models that saw a fifth fewer operations.
 - `held_written` has four failures and ten kernels an operation: its AUROC, and the best of one in ten, mean little.
@@ -171,10 +180,37 @@ def page() -> None:
         f"On one core: {speed['source']:.0f} forecasts a second from the source alone (asked: 300), "
         f"{speed['build']:.0f} after the build with the source read before (asked: 2,000).",
     ]
+    lines += _model_lines()
     other = RESULTS / "forecasters_foreign.json"
     if other.exists():
         lines += _foreign_lines(json.loads(other.read_text())["rows"])
     PAGE.write_text("\n".join(lines) + "\n")
+
+
+def _model_lines() -> list[str]:
+    """Language models and, on the same sample, forecasters that look at nothing, at physics, and at features."""
+    controls = json.loads((RESULTS / "forecasters_lm_control.json").read_text())
+    models = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("forecasters_lm_qwen*.json"))]
+    lines = ["", "## Language models from open weights, zero-shot", "", *_MODELS.splitlines()]
+    for split in SPLITS:
+        lines += ["", f"### {split}", "", f"| forecaster | candidates | unreadable | {' | '.join(LABELS.values())} |"]
+        lines.append("| --- |" + " --- |" * (len(LABELS) + 2))
+        for r in [row for found in (controls, *models) for row in found["rows"] if row["split"] == split]:
+            unread = f"{sum(r['troubles'].values()) / r['candidates']:.0%}" if "model" in r else "–"
+            cells = " | ".join(cell(r["figures"], name, True) for name in LABELS)
+            lines.append(f"| {r['forecaster']} | {r['candidates']} | {unread} | {cells} |")
+    lines += ["", "| model | form | forecasts a second | tokens read | written | asked again | of those mended |"]
+    lines.append("| --- |" + " --- |" * 6)
+    for found in models:
+        for form in ("direct", "distribution"):
+            rows = [row for row in found["rows"] if row["form"] == form]
+            costs = {key: sum(row["language_model"][key] for row in rows) for key in _COSTS}
+            first = sum(sum(row["language_model"]["first_troubles"].values()) for row in rows)
+            mended = first - sum(sum(row["troubles"].values()) for row in rows)
+            speed, again = costs["asked"] / costs["seconds"], costs["asked_again"]
+            cells = f"{speed:.1f} | {costs['prompt_tokens']:,} | {costs['answer_tokens']:,} | {again} | {mended}"
+            lines.append(f"| {found['model']} | {form} | {cells} |")
+    return lines
 
 
 def _foreign_lines(rows: list[dict[str, Any]]) -> list[str]:

@@ -168,6 +168,7 @@ def test_report_into_a_directory(invoke: Invoke, run: Path, own_place: Path) -> 
     [
         ("--profile", "hasty", "quick, standard, thorough"),
         ("--policy", "guess", "selective"),
+        ("--strategy", "guess", "puct, greedy, beam, islands, random"),
         ("--forecaster", "oracle", "cascade, features, online, roofline"),
         ("--forecaster", "online:oracle", "cascade, features, online, roofline"),
         ("--measurements", "0", "above zero"),
@@ -203,3 +204,21 @@ def test_a_problem_is_also_one_json_document(bench: FakeBench, invoke: Invoke) -
     result = invoke("search", "sofmax", "--json")
     assert result.exit_code == 2
     assert "no task 'sofmax'" in json.loads(result.stdout)["error"]["what"]
+
+
+def test_search_in_a_language_that_nothing_runs(bench: FakeBench, invoke: Invoke) -> None:
+    refused(invoke("search", "softmax", "--language", "fortran"), "no language 'fortran'", "triton")
+
+
+def test_search_on_a_gpu_that_is_not_there(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    from foretell.kernels.bench.gpu import bench, device
+
+    def none() -> None:
+        raise device.NoGpu("there is no GPU here")
+
+    monkeypatch.setattr(bench, "detect_gpu", none)
+    refused(invoke("search", "softmax", "--language", "triton"), "there is no GPU here", "--language cpp")
+
+
+def test_a_run_goes_on_in_its_own_language(bench: FakeBench, invoke: Invoke, run: Path) -> None:
+    refused(invoke("search", "softmax", "--resume", run, "--language", "triton"), "--language cpp, not triton")

@@ -16,7 +16,7 @@ from foretell.kernels.bench import doctor
 from foretell.kernels.forecast import FORECASTERS
 from foretell.kernels.policy import POLICIES
 from foretell.kernels.profiles import PROFILES
-from foretell.kernels.search import load_run
+from foretell.kernels.search import STRATEGIES, load_run
 from tests.cli.conftest import FakeBench, Invoke
 from tests.report.synthetic import events_of_a_run, write_run
 
@@ -45,7 +45,7 @@ class TestRoot:
 
     def test_help_names_every_choice(self, invoke: Invoke) -> None:
         text = invoke("search", "--help").stdout
-        assert all(name in text for name in (*POLICIES, *PROFILES, *FORECASTERS))
+        assert all(name in text for name in (*POLICIES, *STRATEGIES, *PROFILES, *FORECASTERS))
 
 
 class TestTasks:
@@ -137,6 +137,11 @@ class TestSearch:
         data = json.loads(result.stdout)
         assert (data["task"], data["run"], data["measured"], data["config"]["seed"]) == ("softmax", "here", 12, 3)
         assert data["best"]["verified"] is True and Path(data["report"]).exists()
+
+    @pytest.mark.parametrize("strategy", STRATEGIES)
+    def test_every_strategy_can_be_asked_for(self, strategy: str, bench: FakeBench, invoke: Invoke) -> None:
+        result = invoke("search", "softmax", *SMALL, "--json", "--no-report", "--strategy", strategy)
+        assert json.loads(result.stdout)["config"]["strategy"] == strategy
 
     def test_runs_are_numbered(self, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
         for _ in range(2):

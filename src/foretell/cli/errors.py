@@ -55,6 +55,7 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.bench.cpu import Unsuitable
     from foretell.kernels.languages.cpp import NoCompiler
     from foretell.kernels.library import UnknownTask
+    from foretell.kernels.propose.lm import NoAnswer
     from foretell.kernels.search import BenchBroken
     from foretell.kernels.store import StoreError
 
@@ -69,6 +70,8 @@ def explain(error: BaseException) -> Problem | None:
             return _stored(error)
         case BenchBroken():
             return Problem(str(error), "a bench that judges what it is given", "foretell doctor", FAILED)
+        case NoAnswer():
+            return Problem(str(error), "a model that answers", "see to it, then resume; nothing is lost", FAILED)
         case OSError() if error.errno in _NO_ROOM:
             return Problem(
                 f"no room left on the disk{_where(error)}",

@@ -96,7 +96,7 @@ def _show(task: str, device: Device, found: list[Found]) -> None:
     console = people()
     console.print(f"[bold]{task}[/] on {device.name}\n", highlight=False)
     for path, _, outcome in found:
-        _show_one(path, outcome)
+        show_outcome(path, outcome)
     best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
     if best is not None:
         console.print(f"[dim]{best.method}[/]\n")
@@ -106,7 +106,8 @@ def _show(task: str, device: Device, found: list[Found]) -> None:
         console.print(f"Next: mend it and measure again; [bold]foretell tasks {task}[/] tells what is checked")
 
 
-def _show_one(path: Path, outcome: Measurement) -> None:
+def show_outcome(path: Path, outcome: Measurement) -> None:
+    """The speedup with its workloads, or the failure with its message."""
     from rich.markup import escape
     from rich.table import Table
 

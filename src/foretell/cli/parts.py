@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from foretell.cli.errors import BadInput
 
 if TYPE_CHECKING:
+    from foretell.kernels.device import Device
     from foretell.kernels.policy import Policy
     from foretell.kernels.protocols import Forecaster, Proposer
     from foretell.kernels.search import SearchConfig, Strategy
@@ -32,20 +33,24 @@ class Wishes:
     measurements: int | None = None
     seconds: float | None = None
     candidates: int | None = None
+    strategy: str | None = None
+    proposer: str | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything a search is made of besides its bench and its directory."""
+    """Everything a search is made of besides its bench and its directory; `warm` says to start from the catalogue."""
 
     proposer: Proposer
     forecaster: Forecaster
     strategy: Strategy
     policy: Policy
     config: SearchConfig
+    warm: bool = False
 
 
-def new_parts(task: Task, wishes: Wishes) -> Parts:
+def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE) -> Parts:
     """The parts for a new run; BadInput where a name is unknown or a number makes no sense."""
     from foretell.kernels import profiles
     from foretell.kernels.search import SearchConfig
@@ -54,8 +59,9 @@ def new_parts(task: Task, wishes: Wishes) -> Parts:
         profile = profiles.get(wishes.profile or "standard")
         asked = {name: getattr(wishes, name) for name in ("measurements", "seconds", "candidates")}
         budgets = replace(profile.budgets, **{name: value for name, value in asked.items() if value is not None})
-        config = SearchConfig(LANGUAGE, wishes.seed or 0, replace(profile, budgets=budgets))
-    return _assemble(task, config, wishes.policy or "selective", wishes.forecaster or "online", "puct")
+        config = SearchConfig(language, wishes.seed or 0, replace(profile, budgets=budgets))
+    policy, forecaster = wishes.policy or "selective", wishes.forecaster or "online"
+    return _assemble(task, config, policy, forecaster, wishes.strategy or "puct", wishes.proposer or "template")
 
 
 def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> Parts:
@@ -68,16 +74,21 @@ def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wi
             f"a run of {task.name}",
             f"foretell search {there['task']} --resume {run_dir}",
         )
+    check_wishes(run_dir, there, wishes, f"foretell search {task.name} --resume {run_dir}")
+    config = SearchConfig.from_resolved(there)
+    return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"], there["proposer"])
+
+
+def check_wishes(run_dir: Path, there: Mapping[str, Any], wishes: Wishes, go_on: str) -> None:
+    """BadInput where the user asks a run for other settings than its own; `go_on` is the command without them."""
     known = {**there, **there["budgets"], "profile": there["profile"]["name"]}
     for name, value in vars(wishes).items():
         if value is not None and value != known[name]:
             raise BadInput(
                 f"the run in {run_dir} was started with --{name} {known[name]}, not {value}",
                 "a run goes on with its own settings",
-                f"foretell search {task.name} --resume {run_dir}, or start a new run",
+                f"{go_on}, or start a new run",
             )
-    config = SearchConfig.from_resolved(there)
-    return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"])
 
 
 def catalogue() -> Catalogue:
@@ -93,32 +104,46 @@ def forecaster_named(name: str, seed: int = 0) -> Forecaster:
     from foretell.kernels import forecast
 
     with _as_bad_input():
-        return forecast.make(name, seed)
+        found = forecast.make(name, seed)
+    found.name = name  # a run that is resumed finds its forecaster by this name
+    return found
 
 
-def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, strategy: str) -> Parts:
+def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, strategy: str, proposer: str) -> Parts:
     from foretell.kernels.policy import make_policy
+    from foretell.kernels.propose.warm import PREFIX
     from foretell.kernels.search import make_strategy
 
     with _as_bad_input():
         chosen = make_policy(policy, config.profile)
         climber = make_strategy(strategy, config.profile)
-    return Parts(_proposer(task), forecaster_named(forecaster, config.seed), climber, chosen, config)
+    writer = _proposer(proposer.removeprefix(PREFIX), task, config.language)
+    warm = proposer.startswith(PREFIX)
+    return Parts(writer, forecaster_named(forecaster, config.seed), climber, chosen, config, warm)
 
 
-def _proposer(task: Task) -> Proposer:
-    from foretell.kernels.propose.cpp import templates
-    from foretell.kernels.propose.template import TemplateProposer
+def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None) -> Proposer:
+    """The proposer of these parts, which starts from what the catalogue knows where that was asked for."""
+    from foretell.kernels.propose.warm import WarmProposer, best_of
 
-    template = templates().get(task.name)
-    if template is None:
-        known = ", ".join(templates())
-        raise BadInput(
-            f"nothing proposes candidates for {task.name}: it has no template in {LANGUAGE}",
-            f"a task with a template: {known}",
-            f"write one yourself: foretell tasks {task.name} --reference > mine.cpp, then foretell measure",
-        )
-    return TemplateProposer(template)
+    if not parts.warm:
+        return parts.proposer
+    sources = best_of(known, task, parts.config.language, device) if known is not None else []
+    return WarmProposer(parts.proposer, sources)
+
+
+def _proposer(name: str, task: Task, language: str) -> Proposer:
+    from foretell.kernels.propose.names import NoTemplate, make_proposer, templates_of
+
+    with _as_bad_input():
+        try:
+            return make_proposer(name, task, language)
+        except NoTemplate as error:
+            raise BadInput(
+                str(error),
+                f"a task with a template: {', '.join(templates_of(language))}",
+                f"write candidates yourself: foretell ask RUN --task {task.name} --language {language}",
+            ) from error
 
 
 @contextmanager

@@ -41,7 +41,9 @@ def search(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="What to measure: selective, top, random or all.", show_default="selective", rich_help_panel=_PARTS
+            help="What to measure: selective, value, top, random or all.",
+            show_default="selective",
+            rich_help_panel=_PARTS,
         ),
     ] = None,
     forecaster: Annotated[
@@ -49,6 +51,30 @@ def search(
         typer.Option(
             help="Who forecasts: online, features, roofline, online:NAME, cascade:NAME,... or a language model's name.",
             show_default="online",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose children to look at: puct, greedy, beam, islands or random.",
+            show_default="puct",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
+    proposer: Annotated[
+        str | None,
+        typer.Option(
+            help="Who writes candidates: template, crossover or a language model's name.",
+            show_default="template",
+            rich_help_panel=_PARTS,
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="What candidates are written in: cpp on this CPU; triton or cuda on this machine's GPU.",
+            show_default="cpp",
             rich_help_panel=_PARTS,
         ),
     ] = None,
@@ -61,6 +87,12 @@ def search(
             "--catalogue/--no-catalogue", help="Reuse and keep what was ever measured here.", rich_help_panel=_PARTS
         ),
     ] = True,
+    warm_start: Annotated[
+        bool,
+        typer.Option(
+            "--warm-start", help="Begin with the fastest known, here or on other devices.", rich_help_panel=_PARTS
+        ),
+    ] = False,
     run: Annotated[
         Path | None, typer.Option(help="Directory of the new run.", show_default="runs/TASK-N", rich_help_panel=_RUN)
     ] = None,
@@ -72,48 +104,50 @@ def search(
 ) -> None:
     """Search for a faster kernel, measuring only where it pays."""
     from foretell.cli.errors import BadInput
-    from foretell.cli.parts import Wishes, new_parts, parts_of_run
+    from foretell.cli.parts import LANGUAGE, Wishes, new_parts, parts_of_run
     from foretell.cli.runs import find_run, new_run
+    from foretell.cli.told import bench_of, kind_of
     from foretell.kernels import library
-    from foretell.kernels.bench.cpu import CpuBench
+    from foretell.kernels.propose.warm import PREFIX
     from foretell.kernels.search import load_run
 
     if run is not None and resume is not None:
         raise BadInput("--run starts a new run and --resume goes on with one", "one of the two")
-    wanted = library.get(task)
-    wishes = Wishes(policy, forecaster, profile, seed, measurements, seconds, candidates)
-    there = None
-    if resume is None:
-        parts = new_parts(wanted, wishes)
-    else:
-        there = find_run(resume)
-        parts = parts_of_run(wanted, there, load_run(there).config, wishes)
-    bench = CpuBench()
-    try:
+    if warm_start:
+        if not use_catalogue:
+            raise BadInput("--warm-start begins with what --no-catalogue leaves alone", "one of the two")
+        proposer = PREFIX + (proposer or "template")
+    there = None if resume is None else find_run(resume)
+    config = {} if there is None else load_run(there).config
+    written_in = language or config.get("language", LANGUAGE)
+    kind = kind_of(written_in)
+    wanted = library.get(task, kind)
+    wishes = Wishes(policy, forecaster, profile, seed, measurements, seconds, candidates, strategy, proposer, language)
+    parts = new_parts(wanted, wishes, written_in) if there is None else parts_of_run(wanted, there, config, wishes)
+    with bench_of(kind) as bench:
         run_dir = there or new_run(wanted.name, run)
         state = _search(wanted, bench, parts, run_dir, resume is not None, use_catalogue)
-    finally:
-        bench.close()
-    _finish(state, run_dir, report, as_json)
+    conclude(state, run_dir, report, as_json)
 
 
 def _search(task: Task, bench: Bench, parts: Parts, run_dir: Path, resumed: bool, use_catalogue: bool) -> RunState:
     from foretell.cli.live import make_view
-    from foretell.cli.parts import catalogue
+    from foretell.cli.parts import catalogue, warmed
     from foretell.kernels.search import Search
 
+    known = catalogue() if use_catalogue else None
     console = progress_console()
     with make_view(console, parts.config.profile.budgets) as view:
         work = Search(
             task,
             bench,
-            parts.proposer,
+            warmed(parts, task, bench.device, known),
             parts.forecaster,
             parts.strategy,
             parts.policy,
             parts.config,
             run_dir,
-            catalogue=catalogue() if use_catalogue else None,
+            catalogue=known,
             on_event=view.on_event,
         )
         state = work.resume() if resumed else work.run()
@@ -122,7 +156,7 @@ def _search(task: Task, bench: Bench, parts: Parts, run_dir: Path, resumed: bool
     return state
 
 
-def _finish(state: RunState, run_dir: Path, report: bool, as_json: bool) -> None:
+def conclude(state: RunState, run_dir: Path, report: bool, as_json: bool) -> None:
     """Write the winner and the report, say what came out, and end with the right exit code."""
     from foretell.cli.runs import REPORT_NAME
     from foretell.cli.summary import best_path, print_summary, summary_document

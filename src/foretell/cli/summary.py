@@ -56,7 +56,8 @@ def _outcome(state: RunState) -> str:
 def _next(state: RunState, run_dir: Path) -> str:
     task = state.config["task"]
     if state.finished is None or state.finished.reason is StopReason.INTERRUPTED:
-        return f"foretell search {task} --resume {run_dir}"
+        told = state.config.get("proposer") == "told"
+        return f"foretell tell {run_dir} --finish" if told else f"foretell search {task} --resume {run_dir}"
     if state.best is not None:
         return f"foretell measure {task} {best_path(state, run_dir)}"
     return f"foretell search {task} --profile thorough --seed {int(state.config['seed']) + 1}"

@@ -98,7 +98,7 @@ class Forecaster(Protocol):
 
 
 class Proposer(Protocol):
-    """Suggests new candidates."""
+    """Suggests new candidates. One that has `inform(state)` too is shown where the run stands before it is asked."""
 
     name: str
 

@@ -65,7 +65,9 @@ def _comparison(speedup: float, low: float | None) -> str:
 def notices(state: RunState, run: str) -> tuple[str, ...]:
     """What a reader must know before believing the rest."""
     found: list[str] = []
-    resume = Markup("<code>foretell search {} --resume {}</code>").format(state.config["task"], run or "RUN")
+    command = f"ask {run or 'RUN'}" if state.config.get("proposer") == "told" else ""
+    command = command or f"search {state.config['task']} --resume {run or 'RUN'}"
+    resume = Markup("<code>foretell {}</code>").format(command)
     if state.finished is None:
         found.append(Markup("This run has not finished: what follows is where it stood. Go on with {}").format(resume))
     elif state.finished.reason is StopReason.INTERRUPTED:

@@ -69,12 +69,12 @@ def messages(
 ) -> tuple[Message, ...]:
     """The conversation that asks for a forecast of one candidate. A pure function of its arguments."""
     candidate = subject.candidate
-    parts = [_task(task)]
+    parts = [about_task(task)]
     if "workloads" in show:
         known_s = evidence.reference_s if "neighbours" in show else {}
-        parts.append(_workloads(task, device if "device" in show else None, known_s))
+        parts.append(about_workloads(task, device if "device" in show else None, known_s))
     if "device" in show:
-        parts.append(_device(device))
+        parts.append(about_device(device))
     parts.append(_bins(form))
     if "reference" in show:
         language, source = _reference(task, candidate.language)
@@ -90,7 +90,7 @@ def messages(
     text = stripped(candidate.source, candidate.language)
     parts.append(f"## Candidate ({candidate.language})\n{fenced('candidate', text, max_source_characters)}")
     if "build" in show and subject.build is not None:
-        parts.append(_build(subject.build))
+        parts.append(about_build(subject.build))
     parts.append(_question(form))
     return Message("system", _SYSTEM), Message("user", "\n\n".join(parts))
 
@@ -129,7 +129,7 @@ def outcome(measurement: Measurement) -> str:
     return f"Speedup {measurement.speedup:.3g}x (bin {bins.KEYS[bins.bin_of(measurement.speedup)]})"
 
 
-def _task(task: Task) -> str:
+def about_task(task: Task) -> str:
     def described(tensor: Tensor) -> str:
         return f"{tensor.name}: {tensor.dtype}[{', '.join(str(dim) for dim in tensor.shape)}]"
 
@@ -140,7 +140,7 @@ def _task(task: Task) -> str:
     )
 
 
-def _workloads(task: Task, device: Device | None, reference_s: Mapping[str, float]) -> str:
+def about_workloads(task: Task, device: Device | None, reference_s: Mapping[str, float]) -> str:
     rows = []
     for workload in task.workloads:
         sizes = workload.sizes
@@ -154,7 +154,7 @@ def _workloads(task: Task, device: Device | None, reference_s: Mapping[str, floa
     return "\n".join(["## Timed workloads", *rows, f"Checked for correctness also at: {checked}"])
 
 
-def _device(device: Device) -> str:
+def about_device(device: Device) -> str:
     peaks = ", ".join(f"{rate / 1e12:.3g} TFLOP/s {dtype}" for dtype, rate in sorted(device.peak_flops.items()))
     return (
         f"## Device\n{device.name} ({device.kind}), {device.cores} {'SMs' if device.kind == 'gpu' else 'cores'} at "
@@ -175,7 +175,7 @@ def _question(form: str) -> str:
     return _DISTRIBUTION % (", ".join(f'"{key}"' for key in bins.KEYS), bins.N_BINS)
 
 
-def _build(build: Build) -> str:
+def about_build(build: Build) -> str:
     if not build.ok:
         return f"## Build\nThe build ended with: {build.status.value.replace('_', ' ')}"
     if not build.features:

@@ -39,6 +39,22 @@ class Template:
         origin = Origin("template", {"knobs": dict(knobs)})
         return Candidate(self.task, self.language, self.render(knobs), origin, parents)
 
+    def turned(self, candidate: Candidate) -> dict[str, Any] | None:
+        """The knobs that a candidate of this template was made with; None where it is of another origin.
+
+        A journal gives tuples back as lists: the values are the template's own.
+        """
+        knobs = candidate.origin.detail.get("knobs")
+        if candidate.origin.kind != "template" or not isinstance(knobs, Mapping) or knobs.keys() != self.knobs.keys():
+            return None
+        found = {}
+        for name, values in self.knobs.items():
+            kept = tuple(knobs[name]) if isinstance(knobs[name], list) else knobs[name]
+            if kept not in values:
+                return None
+            found[name] = values[values.index(kept)]
+        return found
+
     def settings(self) -> list[dict[str, Any]]:
         """Every valid combination of knobs, in a fixed order: the last knob turns fastest.
 
@@ -123,8 +139,8 @@ class TemplateProposer:
         return found
 
     def _neighbour(self, parent: Candidate, rng: np.random.Generator, taken: Collection[str]) -> Candidate | None:
-        knobs = parent.origin.detail.get("knobs")
-        if parent.origin.kind != "template" or knobs is None:
+        knobs = self._template.turned(parent)
+        if knobs is None:
             return None
         for _ in range(12):
             changed = dict(knobs)

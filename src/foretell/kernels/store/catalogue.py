@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -31,6 +31,10 @@ def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
 
     A changed workload, tolerance or reference makes another key: speedups over another reference are other numbers.
     """
+    return _key(task, candidate, device.id)
+
+
+def _key(task: Task, candidate: Candidate, device_id: str) -> str:
     definition = {
         "name": task.name,
         "inputs": [asdict(tensor) for tensor in task.inputs],
@@ -40,7 +44,7 @@ def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
         "tolerance": [task.tolerance.relative, task.tolerance.absolute],
         "reference": task.references.get(candidate.language) or next(iter(task.references.values()), ""),
     }
-    text = json.dumps([definition, candidate.id, device.id], sort_keys=True)
+    text = json.dumps([definition, candidate.id, device_id], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_CHARS]
 
 
@@ -78,21 +82,23 @@ class Catalogue:
 
         Those of an earlier form of the task, or of another toolchain, are left out: they are other numbers.
         """
+        return [(subject, measurement) for subject, where, measurement in self.of_task(task) if where == device.id]
+
+    def of_task(self, task: Task) -> Iterator[tuple[Subject, str, Measurement]]:
+        """Every measurement of this task as it is defined now, with the id of its device; the latest of each."""
         self._catch_up()
-        found: list[tuple[Subject, Measurement]] = []
         if not self._places:
-            return found
+            return
         with self.path.open("rb") as file:
-            for key, (start, length) in self._places.items():
+            for key, (start, length) in list(self._places.items()):
                 file.seek(start)
                 record = lines.decode(file.read(length))
-                if record["task"] != task.name or record["device"] != device.id:
+                if record["task"] != task.name:
                     continue
                 candidate = Candidate.from_dict(record["candidate"])
-                if key == catalogue_key(task, candidate, device):
+                if key == _key(task, candidate, record["device"]):
                     subject = Subject(candidate, Build.from_dict(record["build"]))
-                    found.append((subject, Measurement.from_dict(record["measurement"])))
-        return found
+                    yield subject, record["device"], Measurement.from_dict(record["measurement"])
 
     def holds(self, task: Task, candidate: Candidate, device: Device) -> bool:
         """Whether there is a measurement of this candidate on this device."""

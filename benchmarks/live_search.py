@@ -1,0 +1,315 @@
+"""Policies on a real device, for equal device seconds: operations that the shipped model never saw, several seeds.
+
+    python -m benchmarks.live_search run gpu --seconds 600 --into runs/live_gpu     # again and again until it is done
+    python -m benchmarks.live_search run cpu --into runs/live_cpu
+    python -m benchmarks.live_search sum gpu --into runs/live_gpu                   # the JSON of what is done
+    python -m benchmarks.live_search page                                           # docs/results/live_search.md
+
+Every run is a real search with its journal under --into; the same command goes on where the last one was stopped. All
+runs of an operation share one bench: a candidate that a run has measured is not measured again for another, which is
+charged the seconds that it took the first time. So policies that choose the same candidates get the same figures, and
+differences are those of choice. Each winner is measured afresh at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import describe
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.forecast import make as make_forecaster
+from foretell.kernels.library import get
+from foretell.kernels.measurement import Measurement
+from foretell.kernels.policy import make_policy
+from foretell.kernels.profiles import QUICK, Budgets
+from foretell.kernels.propose.names import make_proposer
+from foretell.kernels.protocols import Bench, Build
+from foretell.kernels.search import RunState, Search, SearchConfig, load_run, make_strategy
+from foretell.kernels.store.journal import JOURNAL_NAME
+from foretell.kernels.task import Task
+
+RESULTS = Path("benchmarks/results")
+PAGE = Path("docs/results/live_search.md")
+POLICIES = ("random", "top", "selective", "value")
+SEEDS = range(5)
+MEASURED, CONSIDERED = 24, 4  # measurements that the seconds pay for, candidates for each
+STRATEGY = "puct"
+TIE = 0.98  # a share of another's best speedup that counts as no worse: as close as two measurements of one kernel
+RESAMPLES = 2000
+# Held out of the shipped model's training: whole operations, then whole families.
+GPU_TASKS = (
+    ("add_layernorm", "triton"),
+    ("argmax_columns", "triton"),
+    ("batched_matvec", "cuda"),
+    ("column_mean_square", "triton"),
+    ("embedding_bag", "cuda"),
+    ("kl_div_rows", "triton"),
+    ("row_var", "cuda"),
+    ("softmax_causal", "triton"),
+    ("bincount_rows", "cuda"),
+    ("global_avg_pool", "triton"),
+    ("linear_recurrence", "triton"),
+    ("max_pool2d", "triton"),
+)
+CPU_TASKS = (
+    ("avg_pool2d", "cpp"),
+    ("geglu", "cpp"),
+    ("kl_div_rows", "cpp"),
+    ("max_pool2d", "cpp"),
+    ("permute_021", "cpp"),
+    ("row_var", "cpp"),
+    ("sobel", "cpp"),
+    ("attention", "cpp"),
+    ("conv2d", "cpp"),
+    ("layernorm", "cpp"),
+    ("matmul", "cpp"),
+    ("softmax", "cpp"),
+)
+TASKS = {"gpu": GPU_TASKS, "cpu": CPU_TASKS}
+# The shipped model knows some of the CPU tasks: there the run's own measurements and physics are all that is known.
+FORECASTER = {"gpu": "online", "cpu": "online:roofline"}
+
+
+class SharedBench:
+    """A bench that remembers what it built and measured, in a file; what a run asks for twice is measured afresh."""
+
+    def __init__(self, bench: Bench, path: Path) -> None:
+        self.device = bench.device
+        self.device_s = 0.0
+        self._bench, self._path = bench, path
+        self._builds: dict[str, Build] = {}
+        self._outcomes: dict[str, list[Measurement]] = {}
+        self._times: dict[str, int] = {}
+        for line in path.read_text().splitlines() if path.exists() else ():
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue  # cut off while it was written
+            if "build" in found:
+                self._builds[found["id"]] = Build.from_dict(found["build"])
+            else:
+                self._outcomes.setdefault(found["id"], []).append(Measurement.from_dict(found["measurement"]))
+
+    def begin(self) -> None:
+        """A new run: each candidate's first measurement is the one on record."""
+        self._times = {}
+
+    def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
+        new = [candidate for candidate in candidates if candidate.id not in self._builds]
+        for candidate, build in zip(new, self._bench.build(task, new) if new else (), strict=True):
+            self._builds[candidate.id] = replace(build, artifact=None)
+            self._write({"id": candidate.id, "build": self._builds[candidate.id].to_dict()})
+        return [self._builds[candidate.id] for candidate in candidates]
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
+    ) -> Iterator[tuple[Candidate, Measurement]]:
+        """Never stopped early: what is hopeless in one run need not be in another."""
+        for candidate in candidates:
+            time_number = self._times.get(candidate.id, 0)
+            self._times[candidate.id] = time_number + 1
+            known = self._outcomes.setdefault(candidate.id, [])
+            if len(known) <= time_number:
+                for _, outcome in self._bench.measure(task, [candidate], None):
+                    known.append(outcome)
+                    self.device_s += outcome.cost.device_s
+                    self._write({"id": candidate.id, "measurement": outcome.to_dict()})
+            yield candidate, known[min(time_number, len(known) - 1)]
+
+    def close(self) -> None:
+        self._bench.close()
+
+    def _write(self, found: Mapping[str, Any]) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+
+
+def _bench(kind: str) -> Bench:
+    if kind == "cpu":
+        from foretell.kernels.bench.cpu import CpuBench
+
+        return CpuBench()
+    from foretell.kernels.bench.gpu.bench import GpuBench
+
+    return GpuBench()
+
+
+def allowance_s(task: Task, language: str, bench: SharedBench) -> float:
+    """Device seconds for a run: what `MEASURED` candidates of the proposer take, by a dozen drawn at random."""
+    rng = np.random.default_rng(2026)
+    root = Candidate(task.name, *next(iter(task.references.items())))
+    drawn = make_proposer("template", task, language).propose(task, [root], 16, rng, set())
+    built = [c for c, b in zip(drawn, bench.build(task, drawn), strict=True) if b.ok][:12]
+    bench.begin()
+    return MEASURED * mean(m.cost.device_s for _, m in bench.measure(task, built))
+
+
+def run_one(kind: str, task: Task, language: str, policy: str, seed: int, bench: SharedBench, folder: Path) -> RunState:
+    spend_s = allowance_s(task, language, bench)
+    profile = replace(QUICK, name="live", budgets=Budgets(10 * MEASURED, spend_s, CONSIDERED * MEASURED))
+    bench.begin()
+    search = Search(
+        task,
+        bench,
+        make_proposer("template", task, language),
+        make_forecaster(FORECASTER[kind], seed),
+        make_strategy(STRATEGY, profile),
+        make_policy(policy, profile),
+        SearchConfig(language, seed, profile),
+        folder,
+        fsync=False,
+    )
+    return search.resume() if (folder / JOURNAL_NAME).exists() else search.run()
+
+
+def run(kind: str, seconds: float, into: Path, wanted: Sequence[str]) -> None:
+    deadline = time.monotonic() + seconds
+    into.mkdir(parents=True, exist_ok=True)
+    raw = _bench(kind)
+    try:
+        for seed in SEEDS:  # whole rounds of all operations, so that what is done when time is up is a fair part
+            for name, language in TASKS[kind]:
+                if wanted and name not in wanted:
+                    continue
+                bench = SharedBench(raw, into / f"{name}.jsonl")
+                for policy in POLICIES:
+                    folder = into / f"{name}-{policy}-{seed}"
+                    if (folder / "wall.json").exists():
+                        continue
+                    if time.monotonic() > deadline:
+                        print("the time is up", flush=True)
+                        return
+                    began, spent = time.monotonic(), bench.device_s
+                    state = run_one(kind, get(name, kind), language, policy, seed, bench, folder)
+                    wall = {"wall_s": time.monotonic() - began, "new_device_s": bench.device_s - spent}
+                    (folder / "wall.json").write_text(json.dumps(wall))
+                    best = state.best.verified if state.best else None
+                    speedup = best.speedup if best and best.speedup else float("nan")
+                    print(
+                        f"{name:22}{policy:10} {seed} {speedup:6.2f}x {state.measured:3} of {state.considered}",
+                        flush=True,
+                    )
+    finally:
+        raw.close()
+
+
+def summed(kind: str, into: Path) -> None:
+    rows = []
+    for name, language in TASKS[kind]:
+        for policy in POLICIES:
+            for seed in SEEDS:
+                folder = into / f"{name}-{policy}-{seed}"
+                if (folder / "wall.json").exists():
+                    wall = json.loads((folder / "wall.json").read_text())
+                    rows.append(
+                        {"task": name, "language": language, "policy": policy, "seed": seed} | _row(folder) | wall
+                    )
+    settings = {"measured": MEASURED, "considered": CONSIDERED, "strategy": STRATEGY, "forecaster": FORECASTER[kind]}
+    found = {"machine": asdict(_device(into, kind)), "host": describe(), "settings": settings, "rows": rows}
+    (RESULTS / f"live_search_{kind}.json").write_text(json.dumps(found, indent=1, default=str) + "\n")
+
+
+def _device(into: Path, kind: str) -> Any:
+    return load_run(next(folder for folder in sorted(into.iterdir()) if (folder / JOURNAL_NAME).exists())).device
+
+
+def _row(folder: Path) -> dict[str, Any]:
+    state = load_run(folder)
+    verified = state.best.verified if state.best else None
+    spent = [node.measurement.cost.device_s for node in state.nodes.values() if node.measurement and node.build.ok]
+    return {
+        "best": verified.speedup if verified else None,
+        "low": verified.low if verified else None,
+        "high": verified.high if verified else None,
+        "times_us": {t.workload: float(np.median(t.candidate_us)) for t in verified.timings} if verified else {},
+        "considered": state.considered,
+        "measured": state.measured,
+        "failed": sum(state.failures.values()),
+        "device_s": round(sum(spent), 3),
+        "winner": state.best.id if state.best else None,
+    }
+
+
+def compared(rows: Sequence[Mapping[str, Any]], other: str) -> tuple[float, float, float]:
+    """Geometric mean of best(value) / best(other), paired by seed, with a 95 % interval over operations."""
+    ratios = []
+    for name in sorted({row["task"] for row in rows}):
+        best = {(r["policy"], r["seed"]): r["best"] or 1.0 for r in rows if r["task"] == name}
+        seeds = [seed for policy, seed in best if policy == "value" and (other, seed) in best]
+        ratios.append(mean(np.log(best["value", seed] / best[other, seed]) for seed in seeds))
+    draws = np.random.default_rng(0).choice(np.array(ratios), (RESAMPLES, len(ratios))).mean(axis=1)
+    return tuple(float(np.exp(x)) for x in (np.mean(ratios), *np.quantile(draws, (0.025, 0.975))))  # type: ignore[return-value]
+
+
+def _geomean(rows: Sequence[Mapping[str, Any]]) -> float:
+    return float(np.exp(np.mean([np.log(row["best"] or 1.0) for row in rows])))
+
+
+def _section(kind: str, found: Mapping[str, Any]) -> Iterator[str]:
+    rows, settings = found["rows"], found["settings"]
+    names = list(dict.fromkeys(row["task"] for row in rows))
+    yield from ("", f"## {found['machine'].get('name') or kind}", "")
+    yield (
+        f"{len(names)} operations, {len({r['seed'] for r in rows})} seeds; device seconds for about "
+        f"{settings['measured']} measurements, {settings['considered']} candidates for each; forecaster "
+        f"`{settings['forecaster']}`, strategy "
+        f"`{settings['strategy']}`. Best speedup over the reference, geometric mean over seeds."
+    )
+    yield from ("", "| operation | " + " | ".join(POLICIES) + " | `value` no worse than |", "| --- |" + " --- |" * 5)
+    for name in names:
+        means = {p: _geomean([r for r in rows if r["task"] == name and r["policy"] == p]) for p in POLICIES}
+        behind = [p for p in POLICIES if means["value"] < TIE * means[p]]
+        cells = " | ".join(f"{means[p]:.2f}" for p in POLICIES)
+        yield f"| `{name}` | {cells} | {'all' if not behind else 'not ' + ', '.join(behind)} |"
+    yield ""
+    for other in POLICIES[:-1]:
+        value, low, high = compared(rows, other)
+        yield f"- `value` / `{other}`: {value:.3f} [{low:.3f}, {high:.3f}]"
+    yield from ("", "| policy | measured | considered | failed | device s | wall s |", "| --- |" + " --- |" * 5)
+    for policy in POLICIES:
+        own = [row for row in rows if row["policy"] == policy]
+        keys = ("measured", "considered", "failed", "device_s", "wall_s")
+        yield f"| {policy} | " + " | ".join(f"{mean(row[key] for row in own):.1f}" for key in keys) + " |"
+
+
+_INTRODUCTION = """# Policies on a real device
+
+Made by `python -m benchmarks.live_search`; figures in `benchmarks/results/live_search_*.json`. Real searches for equal
+device seconds. The winner of each is measured afresh. *No worse* means at least 0.98 of the other's best speedup.
+Intervals are 95 %, over operations. Wall seconds are less than they would be alone, since runs share measurements."""
+
+
+def page() -> None:
+    lines = [_INTRODUCTION]
+    for path in sorted(RESULTS.glob("live_search_*.json")):
+        lines += _section(path.stem.removeprefix("live_search_"), json.loads(path.read_text()))
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "sum", "page"))
+    parser.add_argument("kind", nargs="?", choices=tuple(TASKS), default="gpu")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this many")
+    parser.add_argument("--into", type=Path, default=Path("runs/live"))
+    parser.add_argument("--tasks", nargs="+", default=())
+    chosen = parser.parse_args()
+    if chosen.what == "run":
+        run(chosen.kind, chosen.seconds, chosen.into, chosen.tasks)
+    elif chosen.what == "sum":
+        summed(chosen.kind, chosen.into)
+    else:
+        page()
+
+
+if __name__ == "__main__":
+    main()

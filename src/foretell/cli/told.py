@@ -1,0 +1,175 @@
+"""What `foretell ask` and `foretell tell` share: the run, its bench, the program to start from and what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foretell.cli.errors import BadInput
+
+if TYPE_CHECKING:
+    from foretell.kernels.candidate import Candidate
+    from foretell.kernels.device import Device
+    from foretell.kernels.protocols import Bench
+    from foretell.kernels.search import RunState, StopReason
+    from foretell.kernels.task import Task
+
+ASKED_NAME = "asked.json"
+LANGUAGES = ("cpp", "triton", "cuda", "torch")
+
+
+def kind_of(language: str) -> str:
+    """What kind of device a language runs on; BadInput for one that nothing runs."""
+    if language not in LANGUAGES:
+        raise BadInput(f"there is no language {language!r}", f"one of {', '.join(LANGUAGES)}")
+    return "cpu" if language == "cpp" else "gpu"
+
+
+def task_of(state: RunState) -> Task:
+    """The task of a run, at the sizes of its device."""
+    from foretell.kernels import library
+
+    return library.get(str(state.config["task"]), state.device.kind)
+
+
+@contextmanager
+def bench_of(kind: str) -> Iterator[Bench]:
+    """This machine's bench of a kind; BadInput where it has none."""
+    if kind == "cpu":
+        from foretell.kernels.bench.cpu import CpuBench
+
+        bench: Bench = CpuBench()
+    else:
+        from foretell.kernels.bench.gpu.bench import GpuBench
+        from foretell.kernels.bench.gpu.device import NoGpu
+
+        try:
+            bench = GpuBench()
+        except NoGpu as error:
+            raise BadInput(
+                str(error), "a CUDA GPU to measure on", "--language cpp runs on the CPU; or work where there is one"
+            ) from error
+    try:
+        yield bench
+    finally:
+        bench.close()
+
+
+def check_device(wanted: str | None, device: Device) -> None:
+    """BadInput where the user names another device than the one that would measure."""
+    if wanted is None or wanted.lower() == device.kind:
+        return
+    from foretell.kernels.devices import UnknownDevice, described
+
+    try:
+        name = described(wanted).name
+    except UnknownDevice:
+        name = wanted
+    if name.lower() not in device.name.lower():
+        raise BadInput(
+            f"this run measures on {device.name}, not on {wanted}",
+            "the device at hand: cpu, gpu or its name",
+            f"leave --device out; for a device that is not here: foretell forecast TASK FILE --device {wanted}",
+        )
+
+
+def check_open(state: RunState, run_dir: Path) -> None:
+    """BadInput where a run takes no more candidates: it is finished, or a budget is spent."""
+    if is_over(state):
+        task, language = state.config["task"], state.config["language"]
+        raise BadInput(
+            f"the run in {run_dir} is finished",
+            "a run that is still open",
+            f"foretell ask ANOTHER_RUN --task {task} --language {language}, or foretell report {run_dir}",
+        )
+    reason = spent(state)
+    if reason is not None:
+        raise BadInput(
+            f"{reason.sentence} ({left(state)})",
+            "a run with some budget left",
+            f"foretell tell {run_dir} --finish measures the winners again and ends the run",
+        )
+
+
+def is_over(state: RunState) -> bool:
+    from foretell.kernels.search import StopReason
+
+    return state.finished is not None and state.finished.reason is not StopReason.INTERRUPTED
+
+
+def spent(state: RunState) -> StopReason | None:
+    """Which budget of a run is used up, if any is."""
+    from foretell.kernels.search import StopReason
+
+    for reason in (StopReason.MEASUREMENTS, StopReason.SECONDS, StopReason.CANDIDATES):
+        one = budget(state)[reason.value]
+        if one["spent"] >= one["limit"]:
+            return reason
+    return None
+
+
+def budget(state: RunState) -> dict[str, dict[str, float]]:
+    """What was spent of each budget, and its limit."""
+    used = {"measurements": state.measured, "seconds": state.device_s, "candidates": state.considered}
+    limits = state.config["budgets"]
+    return {name: {"spent": used[name], "limit": limits[name]} for name in used}
+
+
+def left(state: RunState) -> str:
+    """What was spent, in words."""
+    from foretell.report.numbers import seconds
+
+    limits = state.config["budgets"]
+    return (
+        f"{state.measured} of {limits['measurements']} measurements, {seconds(state.device_s)} of "
+        f"{seconds(limits['seconds'])} of device time, {state.considered} of {limits['candidates']} candidates"
+    )
+
+
+def candidate_of(state: RunState, node_id: str) -> Candidate:
+    """A program of the run by its id, the reference among them."""
+    return state.reference if node_id == state.reference.id else state.nodes[node_id].candidate
+
+
+def parent_named(state: RunState, given: str) -> str:
+    """The id that begins as given, or that of the reference; BadInput where none or several do."""
+    if given == "reference":
+        return state.reference.id
+    found = [known for known in (state.reference.id, *state.nodes) if given and known.startswith(given)]
+    if len(found) == 1:
+        return found[0]
+    near = ", ".join(node.id for node in state.ranking()[:3]) or "reference"
+    what = f"{len(found)} candidates begin with {given!r}" if found else f"the run has no candidate {given!r}"
+    raise BadInput(what, "the id of a candidate of the run, or its beginning, or reference", f"for example {near}")
+
+
+def next_parent(state: RunState) -> str:
+    """The program that the run's strategy would expand next; the same until something is told."""
+    import numpy as np
+
+    from foretell.kernels.search import SearchConfig, make_strategy
+
+    config = SearchConfig.from_resolved(state.config)
+    rng = np.random.default_rng([config.seed, state.rounds])
+    return make_strategy(str(state.config["strategy"]), config.profile).select(state.archive, 1, rng)[0]
+
+
+def remember_asked(run_dir: Path, parent: str) -> None:
+    """Keep what was asked for last; losing it costs nothing but the parent's name."""
+    partial = run_dir / f".{ASKED_NAME}.{os.getpid()}"
+    partial.write_text(json.dumps({"parent": parent}) + "\n", encoding="utf-8")
+    partial.replace(run_dir / ASKED_NAME)
+
+
+def asked_parent(run_dir: Path, state: RunState) -> str:
+    """What was asked for last, where that is known; else what would be asked for next."""
+    try:
+        kept: Any = json.loads((run_dir / ASKED_NAME).read_text("utf-8"))
+        parent = kept["parent"]
+    except (OSError, ValueError, LookupError, TypeError):
+        parent = None
+    return parent if isinstance(parent, str) and parent in state.known else next_parent(state)

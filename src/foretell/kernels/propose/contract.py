@@ -1,0 +1,57 @@
+"""What a program must be so that the bench takes it: the rules of each language, in words for whoever writes one."""
+
+from __future__ import annotations
+
+from foretell.kernels.languages.cpp_signature import signature
+from foretell.kernels.task import Task
+
+_CPP = """\
+One C++20 file that defines
+
+    {signature}
+
+All arrays are dense and row-major; inputs must not be written. It is built with -O3 -march=native -fopenmp; OpenMP \
+and intrinsics may be used, other libraries not. No file, network or process may be opened, and no work may go on \
+after the call."""
+
+_PYTHON = """\
+One Python module that defines `kernel({inputs})`. It gets dense torch tensors on the GPU, must not write to them, and \
+returns {outputs}."""
+
+_OWN = {
+    "triton": "The work is done by Triton kernels of its own (`@triton.jit`); torch is for allocating outputs.",
+    "cuda": """\
+The work is done by CUDA C++ kernels of its own, compiled and launched like this; torch is for allocating outputs:
+
+    import torch
+    from foretell.cuda import compile
+
+    program = compile(r'''
+    extern "C" __global__ void scale(const float* x, float* out, float factor, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) out[i] = x[i] * factor;
+    }
+    ''')
+
+    def kernel(x):
+        out = torch.empty_like(x)
+        program.scale(((x.numel() + 255) // 256,), (256,), (x, out, 2.0, x.numel()))
+        return out
+
+Launches take the grid, the block and the arguments (tensors for pointers, numbers for numbers).""",
+    "torch": "It may use whatever torch offers.",
+}
+
+_HONEST = """\
+Results are checked on fresh inputs, at sizes that are not timed too. Keeping results between calls, work put off \
+until after the call and calling the reference are found out and count as failures."""
+
+
+def contract(task: Task, language: str) -> str:
+    """The rules for a program of a task in a language."""
+    if language == "cpp":
+        return f"{_CPP.format(signature=signature(task))}\n{_HONEST}"
+    inputs = ", ".join(tensor.name for tensor in task.inputs)
+    made = [f"{tensor.name} ({tensor.dtype})" for tensor in task.outputs]
+    outputs = made[0] if len(made) == 1 else f"the tuple {', '.join(made)}"
+    return f"{_PYTHON.format(inputs=inputs, outputs=outputs)} {_OWN[language]}\n{_HONEST}"
