@@ -3,12 +3,12 @@
     python -m benchmarks.live_search run gpu --seconds 600 --into runs/live_gpu     # again and again until it is done
     python -m benchmarks.live_search run cpu --into runs/live_cpu
     python -m benchmarks.live_search sum gpu --into runs/live_gpu                   # the JSON of what is done
-    python -m benchmarks.live_search page                                           # docs/results/live_search.md
 
-Every run is a real search with its journal under --into; the same command goes on where the last one was stopped. All
-runs of an operation share one bench: a candidate that a run has measured is not measured again for another, which is
-charged the seconds that it took the first time. So policies that choose the same candidates get the same figures, and
-differences are those of choice. Each winner is measured afresh at the end.
+`python -m benchmarks.search_page` makes the page. Every run is a real search with its journal under --into; the same
+command goes on where the last one was stopped. All runs of an operation share one bench: a candidate that a run has
+measured is not measured again for another, which is charged the seconds that it took the first time. So policies that
+choose the same candidates get the same figures, and differences are those of choice. Each winner is measured afresh at
+the end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from foretell.kernels.store.journal import JOURNAL_NAME
 from foretell.kernels.task import Task
 
 RESULTS = Path("benchmarks/results")
-PAGE = Path("docs/results/live_search.md")
 POLICIES = ("random", "top", "selective", "value")
 SEEDS = range(5)
 MEASURED, CONSIDERED = 24, 4  # measurements that the seconds pay for, candidates for each
@@ -254,7 +253,7 @@ def _geomean(rows: Sequence[Mapping[str, Any]]) -> float:
     return float(np.exp(np.mean([np.log(row["best"] or 1.0) for row in rows])))
 
 
-def _section(kind: str, found: Mapping[str, Any]) -> Iterator[str]:
+def section(kind: str, found: Mapping[str, Any]) -> Iterator[str]:
     rows, settings = found["rows"], found["settings"]
     names = list(dict.fromkeys(row["task"] for row in rows))
     yield from ("", f"## {found['machine'].get('name') or kind}", "")
@@ -281,23 +280,9 @@ def _section(kind: str, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {policy} | " + " | ".join(f"{mean(row[key] for row in own):.1f}" for key in keys) + " |"
 
 
-_INTRODUCTION = """# Policies on a real device
-
-Made by `python -m benchmarks.live_search`; figures in `benchmarks/results/live_search_*.json`. Real searches for equal
-device seconds. The winner of each is measured afresh. *No worse* means at least 0.98 of the other's best speedup.
-Intervals are 95 %, over operations. Wall seconds are less than they would be alone, since runs share measurements."""
-
-
-def page() -> None:
-    lines = [_INTRODUCTION]
-    for path in sorted(RESULTS.glob("live_search_*.json")):
-        lines += _section(path.stem.removeprefix("live_search_"), json.loads(path.read_text()))
-    PAGE.write_text("\n".join(lines) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("run", "sum", "page"))
+    parser.add_argument("what", choices=("run", "sum"))
     parser.add_argument("kind", nargs="?", choices=tuple(TASKS), default="gpu")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this many")
     parser.add_argument("--into", type=Path, default=Path("runs/live"))
@@ -305,10 +290,8 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.what == "run":
         run(chosen.kind, chosen.seconds, chosen.into, chosen.tasks)
-    elif chosen.what == "sum":
-        summed(chosen.kind, chosen.into)
     else:
-        page()
+        summed(chosen.kind, chosen.into)
 
 
 if __name__ == "__main__":

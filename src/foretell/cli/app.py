@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foretell.cli import ask, collect, doctor, evaluate, forecast, measure, report, search, tasks, tell
+from foretell.cli import ask, collect, doctor, evaluate, forecast, measure, replay, report, search, tasks, tell
 from foretell.cli.data import data
 from foretell.cli.train import train
 
@@ -41,7 +41,7 @@ def _root(
         typer.echo(context.get_help())
 
 
-for _verb in (search, ask, tell, measure, forecast, tasks, report, collect, doctor):
+for _verb in (search, ask, tell, measure, forecast, tasks, report, replay, collect, doctor):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name)(getattr(_verb, _name))
 

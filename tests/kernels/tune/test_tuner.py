@@ -8,7 +8,7 @@ import pytest
 
 from foretell.kernels.tune import surrogate
 from foretell.kernels.tune.encode import encode
-from foretell.kernels.tune.tuner import Exhausted, Tuner, _expected_improvement
+from foretell.kernels.tune.tuner import Exhausted, Tuner, _log_expected_improvement
 
 PARAMETERS = {
     "block_size_x": (16, 32, 48, 64, 96, 128, 192, 256),
@@ -116,9 +116,26 @@ def test_points_are_within_bounds_and_tell_all_rows_apart() -> None:
 
 def test_round_numbers_are_known_for_what_they_are() -> None:
     values = (24, 32, 48, 64, 96, 128)
-    points = encode({"n": values}, np.arange(6)[:, None])
-    assert np.argmax(points.roundness) in (1, 3, 5) and np.argmin(points.roundness) == 0
-    assert points.roundness[3] > points.roundness[4] > points.roundness[2]
+    alone = encode({"n": values}, np.arange(6)[:, None]).roundness
+    assert alone == pytest.approx(np.array([0, 1, 0, 1, 0, 1]) / 3)
+    four = encode(dict.fromkeys("abcd", values), np.repeat(np.arange(6)[:, None], 4, axis=1)).roundness
+    assert four == pytest.approx(3 * alone)
+
+
+def test_size_is_not_taken_for_roundness() -> None:
+    assert not encode({"n": (1, 2, 4, 8, 16)}, np.arange(5)[:, None]).roundness.any()
+
+
+def test_powers_of_two_are_tried_first_and_left_where_they_are_slow() -> None:
+    values = tuple(range(1, 65))
+    codes = np.arange(64)[:, None]
+    tuner = Tuner({"n": values}, codes, 0)
+    rows = []
+    for _ in range(40):
+        rows.append(tuner.ask())
+        tuner.tell(rows[-1], 1.0 + 0.1 * abs(values[rows[-1]] - 43))
+    assert sum(math.log2(values[row]).is_integer() for row in rows[:8]) >= 3
+    assert tuner.best == 42
 
 
 def test_a_space_of_one_configuration_has_nothing_to_tell() -> None:
@@ -127,19 +144,50 @@ def test_a_space_of_one_configuration_has_nothing_to_tell() -> None:
 
 
 def test_the_process_goes_through_what_it_saw_and_is_unsure_elsewhere() -> None:
-    points = encode(PARAMETERS, CODES)
     rows = np.arange(0, len(CODES), 29)
     values = np.array([math.log2(TIMES[r] or 64.0) for r in rows])
-    fit = surrogate.fit(points[rows], values, float(values.mean()), float(values.std()))
-    mean, std = fit.predict(points[rows])
-    assert np.abs(mean - values).max() < 0.3
-    assert std.mean() < fit.predict(points[rows + 1])[1].mean()
+    process = surrogate.Process(encode(PARAMETERS, CODES))
+    for row in rows.tolist():
+        process.see(row)
+    mean, std = process.predict(values, float(values.mean()), float(values.std()))
+    assert np.abs(mean[rows] - values).max() < 0.3
+    assert std[rows].mean() < std[rows + 1].mean()
+
+
+def test_the_process_is_the_one_its_kernel_defines() -> None:
+    points = encode(PARAMETERS, CODES)
+    rows = np.arange(0, len(CODES), 40)
+    values = np.sin(rows)
+    process = surrogate.Process(points)
+    for row in rows.tolist():
+        process.see(row)
+    cross = np.array([process._covariance(row) for row in rows.tolist()])
+    inverse = np.linalg.inv(cross[:, rows] + surrogate.NOISE * np.eye(len(rows)))
+    mean, std = process.predict(values, 0.1, 1.0)
+    assert mean == pytest.approx(0.1 + cross.T @ inverse @ (values - 0.1), abs=1e-3)
+    own = np.array([process._covariance(row)[row] for row in range(len(CODES))])
+    left = own - np.einsum("ij,ik,kj->j", cross, inverse, cross)
+    ratio = (std**2 / left)[left > 0.05]
+    assert ratio == pytest.approx(np.full(len(ratio), ratio[0]), rel=1e-3)
+
+
+def test_a_row_told_again_counts_with_its_last_time() -> None:
+    tuner = Tuner(PARAMETERS, CODES, 0)
+    for row in range(0, 400, 20):
+        tuner.tell(row, None if row == 40 else 2.0)
+    tuner.ask()
+    tuner.tell(40, 1.0)
+    tuner.ask()
+    assert tuner.best == 40
 
 
 def test_expected_improvement_is_that_of_a_normal() -> None:
     rng = np.random.default_rng(0)
     drawn = rng.normal(1.0, 0.5, 400_000)
-    told = _expected_improvement(np.array([1.0]), np.array([0.5]), 0.7)[0]
+    told = np.exp(_log_expected_improvement(np.array([1.0]), np.array([0.5]), 0.7)[0])
     assert told == pytest.approx(np.maximum(0.7 - drawn, 0.0).mean(), rel=0.02)
-    far = _expected_improvement(np.array([9.0, 10.0]), np.array([1.0, 1.0]), 0.0)
-    assert far[0] > far[1] > 0.0
+    means = np.array([-50.0, -10.1, -9.9, 9.0, 10.0, 19.99, 20.01, 60.0])
+    far = _log_expected_improvement(means, np.ones(len(means)), 0.0)
+    assert (np.diff(far) < 0.0).all()
+    assert far[:3] == pytest.approx(np.log(-means[:3]), abs=1e-6)
+    assert far[5] - far[6] == pytest.approx(0.02 * 20.1, abs=0.02)

@@ -75,12 +75,7 @@ class FrozenForecasts:
 
     @classmethod
     def of(cls, forecaster: Forecaster, pool: Pool) -> FrozenForecasts:
-        """What it says of the pool, and of the references: whoever learns in a run asks about those too."""
-        references = [
-            Subject(Candidate(pool.task.name, language, source, Origin("reference")))
-            for language, source in pool.task.references.items()
-        ]
-        subjects = [*references, *pool.subjects]
+        subjects = _asked_about(pool)
         forecaster.learn(pool.task, pool.device, ())
         said = forecaster.forecast(pool.task, pool.device, subjects)
         ids = (subject.candidate.id for subject in subjects)
@@ -90,10 +85,16 @@ class FrozenForecasts:
     def flat(cls, pool: Pool) -> FrozenForecasts:
         """The same word on every candidate: for policies that ask nobody."""
         same = Forecast.from_normal(0.0, 1.0, 0.1)
-        return cls("flat", {subject.candidate.id: same for subject in pool.subjects})
+        return cls("none", {subject.candidate.id: same for subject in _asked_about(pool)})
 
     def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
         return [self._forecasts[subject.candidate.id] for subject in subjects]
 
     def learn(self, task: Task, device: Device, measured: Sequence[tuple[Subject, Measurement]]) -> None:
         pass
+
+
+def _asked_about(pool: Pool) -> list[Subject]:
+    """The references and the pool: whoever learns in a run asks about both."""
+    references = (Candidate(pool.task.name, *each, Origin("reference")) for each in pool.task.references.items())
+    return [*map(Subject, references), *pool.subjects]

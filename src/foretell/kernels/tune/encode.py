@@ -14,6 +14,7 @@ IntArray = NDArray[np.int64]
 Value = int | float | str | bool
 
 MOST_TWOS = 5  # a multiple of 32 is as round as a warp can tell
+FEWEST_ROUND = 3  # no parameter's powers of two are worth more than a third of all roundness
 _THREADS = ("block_size_", "threads_", "num_threads")
 
 
@@ -23,7 +24,8 @@ class Points:
 
     `features` are within 0 and 1: where each value stands among its parameter's (by its logarithm where all are above
     zero), how often it can be halved, whether it is a power of two, how many threads a block has, and for each word one
-    column. `basis` spans a smooth curve over each parameter alone. `roundness` is how round the values are on average.
+    column. `basis` spans a smooth curve over each parameter alone. `roundness` is the share of powers of two among the
+    values of parameters that have others too, these taken for FEWEST_ROUND at least.
     """
 
     features: FloatArray
@@ -32,9 +34,6 @@ class Points:
 
     def __len__(self) -> int:
         return len(self.features)
-
-    def __getitem__(self, rows: IntArray) -> Points:
-        return Points(self.features[rows], self.basis[rows], self.roundness[rows])
 
 
 def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points:
@@ -61,7 +60,9 @@ def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points
                 if not np.allclose(level[used], place[used]) and np.ptp(level[used]) > 0:
                     features.append(level[column])
                     curve.append(_curve(level))
-                roundness.append(level[column])
+            powers = _power_of_two(numbers)
+            if np.ptp(powers[used]) > 0:
+                roundness.append(powers[column])
         basis += [each[column] / np.sqrt(len(curve)) for each in curve]
         if name.startswith(_THREADS) and (numbers > 0).all():
             threads.append(np.log2(numbers)[column])
@@ -72,7 +73,7 @@ def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points
         features.append(place)
         if len(levels) <= 64:
             basis.append(_curve(levels)[which])
-    overall = np.mean(roundness, axis=0) if roundness else np.zeros(len(codes))
+    overall = np.sum(roundness, axis=0) / max(FEWEST_ROUND, len(roundness)) if roundness else np.zeros(len(codes))
     return Points(np.column_stack(features), np.column_stack(basis), overall)
 
 

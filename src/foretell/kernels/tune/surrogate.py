@@ -3,14 +3,14 @@
     k(a, b) = BIAS + CURVES a.b + surface Matern52(|a - b| / length)
 
 with a.b the inner product of the curves' bases. Lengths, weights and noise are fixed: from a few dozen measurements,
-fitting them found no faster configurations than these do, and cost most of the time.
+fitting them found no faster configurations than these do, and cost most of the time. As they are fixed, a row seen adds
+one row to a Cholesky factor, and what is known of all other points follows at a cost that is linear in both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.kernels.tune.encode import FloatArray, Points
 
@@ -23,40 +23,48 @@ PRIOR_ROWS = 4.0  # how many rows the prior over the scale is worth
 LEAST_STD = 0.02  # no two configurations are expected to differ less than this, in doublings
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A fitted process over values (log2 times)."""
+class Process:
+    """A process over `points` that has seen `rows` of them, one after the other."""
 
-    points: Points
-    surface: float
-    mean: float
-    scale: float
-    inverse: FloatArray
-    weights: FloatArray
+    def __init__(self, points: Points, surface: float = SURFACE) -> None:
+        self.rows: list[int] = []
+        self._points = points
+        self._surface = surface
+        self._variance = BIAS + CURVES * (points.basis**2).sum(axis=1) + surface  # what is left of it, up to the scale
+        self._factor = np.zeros((16, 16))
+        self._cross: NDArray[np.float32] = np.zeros((16, len(points)), dtype=np.float32)  # factor^-1 k(rows, points)
 
-    def predict(self, points: Points) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation (of the value itself, without noise) at points."""
-        cross = kernel(points, self.points, self.surface)
-        own = BIAS + CURVES * (points.basis**2).sum(axis=1) + self.surface
-        explained = cross @ self.inverse.T
-        variance = self.scale * np.maximum(own - (explained**2).sum(axis=1), 1e-6)
-        return self.mean + cross @ self.weights, np.sqrt(variance)
+    def see(self, row: int) -> None:
+        """Take in that a row was measured; what came out is given to `predict`."""
+        count = len(self.rows)
+        if count == len(self._factor):
+            self._factor = np.pad(self._factor, (0, count))
+            self._cross = np.concatenate([self._cross, np.zeros_like(self._cross)])
+        covariance = self._covariance(row)
+        known = self._cross[:count, row].astype(np.float64)
+        own = np.sqrt(max(float(covariance[row] - known @ known), 0.0) + NOISE)
+        self._factor[count, : count + 1] = [*known, own]
+        new = (covariance - known.astype(np.float32) @ self._cross[:count]) / own
+        self._cross[count] = new
+        self._variance -= new**2
+        self.rows.append(row)
 
+    def predict(self, values: FloatArray, mean: float, typical_std: float) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation (without noise) at all points, from the rows' values, in the rows' order.
 
-def kernel(a: Points, b: Points, weight: float) -> FloatArray:
-    """Covariance of the rows of a with those of b, up to the scale; `weight` is the surface's."""
-    squared = (a.features**2).sum(1)[:, None] + (b.features**2).sum(1)[None, :] - 2.0 * a.features @ b.features.T
-    length = LENGTH * np.sqrt(max(1, a.features.shape[1]))
-    distance = np.sqrt(5.0 * np.maximum(squared, 0.0)) / length
-    surface = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
-    return np.asarray(BIAS + CURVES * (a.basis @ b.basis.T) + weight * surface, dtype=np.float64)
+        `mean` and `typical_std` are what to expect far from all rows.
+        """
+        count = len(self.rows)
+        white = np.linalg.solve(self._factor[:count, :count], values - mean)
+        typical = max(typical_std, LEAST_STD)
+        scale = float((white @ white + PRIOR_ROWS * typical**2) / (count + PRIOR_ROWS))
+        expected = mean + (white.astype(np.float32) @ self._cross[:count]).astype(np.float64)
+        return expected, np.sqrt(scale * np.maximum(self._variance, 1e-6))
 
-
-def fit(points: Points, values: FloatArray, mean: float, typical_std: float, surface: float = SURFACE) -> Fit:
-    """Fit to one row or more; `mean` and `typical_std` are what to expect far from all of them."""
-    centred = values - mean
-    typical = max(typical_std, LEAST_STD)
-    inverse = np.linalg.inv(np.linalg.cholesky(kernel(points, points, surface) + NOISE * np.eye(len(points))))
-    white = inverse @ centred
-    scale = float((white @ white + PRIOR_ROWS * typical**2) / (white.size + PRIOR_ROWS))
-    return Fit(points, surface, mean, scale, inverse, inverse.T @ white)
+    def _covariance(self, row: int) -> FloatArray:
+        """Of one row with all points, up to the scale."""
+        features, basis = self._points.features, self._points.basis
+        length = LENGTH * np.sqrt(max(1, features.shape[1]))
+        distance = np.sqrt(5.0 * ((features - features[row]) ** 2).sum(axis=1)) / length
+        surface = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
+        return np.asarray(BIAS + CURVES * (basis @ basis[row]) + self._surface * surface, dtype=np.float64)

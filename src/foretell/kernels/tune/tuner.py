@@ -1,8 +1,9 @@
 """The tuner: asks for one configuration at a time and is told how long it took.
 
 It starts with configurations far apart, round numbers first, and then measures where a Gaussian process over log time
-expects the largest improvement on the best so far, times the chance that the configuration works at all. A prior
-(log2 times of the same configurations elsewhere) makes the process learn the difference to that prior instead.
+expects the largest improvement on the best so far, times the chance that the configuration works at all. Powers of two
+are expected to be faster until they prove not to be. A prior (log2 times of the same configurations elsewhere) makes
+the process learn the difference to that prior instead; after a while both take turns, in case the prior misleads.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ FIRST = 5  # configurations measured before the process is asked
 FEWEST = 3  # of them have to work
 DRAWS = 60  # from which the next of the first ones is the one farthest from all before
 ROUND = 2.0  # a configuration of round numbers only is drawn e^2 times as often as one without any
-MOST_ROWS = 3000  # looked at for each choice; more are drawn at random, half from near the best
-NEAR = 2  # parameters in which a neighbour may differ
+FASTER_ROUND = 4.0  # standard deviations of the times seen by which one of round numbers only is expected to be faster
 # Two views take turns, so that a search that one of them leads astray is not lost: times above this quantile of those
 # seen are taken for it (how slow the slowest are is of no use), with this much of a surface beside the curves.
 VIEWS = ((0.9, 0.5), (0.6, 1.0))
 TYPICAL_DIFFERENCE = 0.3  # doublings by which times differ from a prior's, once both are centred
 SLOPE_ROWS = 4.0  # rows a doubling away from the mean that have to disagree with the prior to halve its slope's error
+ALONE = 20  # rows that work before a prior takes turns with what is expected without it
 LEAST_CHANCE = 0.02  # that a configuration works, however many like it have failed
 
 
@@ -49,8 +50,8 @@ class Tuner:
         seed: int = 0,
         prior_log2: FloatArray | None = None,
     ) -> None:
-        self._codes = codes
         self._points = encode(parameters, codes)
+        self._processes: dict[str, surrogate.Process] = {}
         self._rng = np.random.default_rng(seed)
         self._told: dict[int, float] = {}  # log2 time, nan for a failure
         self._free = np.ones(len(codes), dtype=bool)
@@ -95,46 +96,50 @@ class Tuner:
         rows = np.array(list(self._told))
         values = np.array(list(self._told.values()))
         works = ~np.isnan(values)
-        worked, seen = rows[works], values[works]
-        looked_at = self._look_at(worked[np.argsort(seen)[:FEWEST]])
-        mean, std = self._forecast(worked, seen, looked_at)
-        gain = _expected_improvement(mean, std, float(seen.min()))
-        return int(looked_at[np.argmax(gain * self._chance(rows, works, looked_at))])
+        seen = values[works]
+        mean, std = self._forecast(rows[works], seen)
+        gain = _log_expected_improvement(mean, std, float(seen.min())) + np.log(self._chance(rows, works))
+        return int(np.argmax(np.where(self._free, gain, -np.inf)))
 
-    def _forecast(self, rows: IntArray, seen: FloatArray, asked: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of log2 times, from those seen."""
+    def _forecast(self, rows: IntArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of all rows' log2 times, from those seen."""
+        turn = len(self._told)
         if self._prior is None:
-            clip, surface = VIEWS[len(self._told) % len(VIEWS)]
-            clipped = np.minimum(seen, np.quantile(seen, clip))
-            usual, spread = float(np.median(clipped)), float(clipped.std())
-            fit = surrogate.fit(self._points[rows], clipped, usual, spread, surface)
-            return fit.predict(self._points[asked])
+            return self._without_prior(rows, seen, turn)
+        if len(rows) >= ALONE and turn % 2:
+            return self._without_prior(rows, seen, turn // 2)
         trend = self._prior * _slope(self._prior[rows], seen)
         rest = seen - trend[rows]
-        fit = surrogate.fit(self._points[rows], rest, float(np.median(rest)), TYPICAL_DIFFERENCE)
-        mean, std = fit.predict(self._points[asked])
-        return mean + trend[asked], std
+        mean, std = self._process("prior", rows).predict(rest, float(np.median(rest)), TYPICAL_DIFFERENCE)
+        return mean + trend, std
 
-    def _look_at(self, leaders: IntArray) -> IntArray:
-        """Free rows to choose from: all, or where they are many some near the leaders and some from anywhere."""
-        free = np.flatnonzero(self._free)
-        if len(free) <= MOST_ROWS:
-            return free
-        if self._prior is not None:
-            return free[np.argsort(self._prior[free], kind="stable")[:MOST_ROWS]]
-        differ = (self._codes[free][:, None, :] != self._codes[leaders][None, :, :]).sum(axis=2).min(axis=1)
-        near = free[differ <= NEAR]
-        if len(near) > MOST_ROWS // 2:
-            near = self._rng.choice(near, MOST_ROWS // 2, replace=False)
-        return np.union1d(near, self._rng.choice(free, MOST_ROWS - len(near), replace=False))
+    def _without_prior(self, rows: IntArray, seen: FloatArray, turn: int) -> tuple[FloatArray, FloatArray]:
+        clip, surface = VIEWS[turn % len(VIEWS)]
+        clipped = np.minimum(seen, np.quantile(seen, clip))
+        spread = float(clipped.std())
+        trend = -FASTER_ROUND * spread * self._points.roundness
+        rest = clipped - trend[rows]
+        process = self._process(f"view {turn % len(VIEWS)}", rows, surface)
+        mean, std = process.predict(rest, float(np.median(rest)), spread)
+        return mean + trend, std
 
-    def _chance(self, rows: IntArray, works: NDArray[np.bool_], asked: IntArray) -> FloatArray:
-        """The chance that each works: the same process over ones and zeros, kept within sense."""
+    def _chance(self, rows: IntArray, works: NDArray[np.bool_]) -> FloatArray:
+        """The chance that each row works: the same process over ones and zeros, kept within sense."""
         if works.all():
-            return np.ones(len(asked))
+            return np.ones(len(self._free))
         share = float(works.mean())
-        fit = surrogate.fit(self._points[rows], works.astype(np.float64), share, math.sqrt(share * (1.0 - share)))
-        return np.clip(fit.predict(self._points[asked])[0], LEAST_CHANCE, 1.0)
+        spread = math.sqrt(share * (1.0 - share))
+        mean, _ = self._process("works", rows).predict(works.astype(np.float64), share, spread)
+        return np.clip(mean, LEAST_CHANCE, 1.0)
+
+    def _process(self, name: str, rows: IntArray, surface: float = surrogate.SURFACE) -> surrogate.Process:
+        """The process of that name, having seen these rows; anew where it had seen others."""
+        process = self._processes.get(name)
+        if process is None or process.rows != rows[: len(process.rows)].tolist():
+            process = self._processes[name] = surrogate.Process(self._points, surface)
+        for row in rows[len(process.rows) :].tolist():
+            process.see(row)
+        return process
 
 
 def _slope(prior: FloatArray, seen: FloatArray) -> float:
@@ -148,10 +153,22 @@ def _filled(prior_log2: FloatArray) -> FloatArray:
     return np.where(np.isnan(prior_log2), np.nanmax(prior_log2), prior_log2)
 
 
-def _expected_improvement(mean: FloatArray, std: FloatArray, best: float) -> FloatArray:
+def _log_expected_improvement(mean: FloatArray, std: FloatArray, best: float) -> FloatArray:
+    """Of a normal; from a table where it is neither sure nor next to impossible, and from its limits elsewhere."""
     z = (best - mean) / std
-    below = 0.5 * np.array([math.erfc(x) for x in (z * -math.sqrt(0.5)).tolist()])
-    return np.asarray(std * (z * below + np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)), dtype=np.float64)
+    far = -0.5 * z**2 - np.log(math.sqrt(2.0 * math.pi) * (z**2 + 3.0))
+    sure = np.log(np.maximum(z, 1.0))
+    tabled = np.interp(z, _GRID, _ON_GRID)
+    return np.asarray(np.log(std) + np.where(z < _GRID[0], far, np.where(z > _GRID[-1], sure, tabled)))
+
+
+def _log_improvement(z: float) -> float:
+    """Logarithm of how much a standard normal is expected to fall short of z."""
+    return math.log(0.5 * z * math.erfc(-z * math.sqrt(0.5)) + math.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi))
+
+
+_GRID = np.linspace(-20.0, 10.0, 3001)
+_ON_GRID = np.array([_log_improvement(z) for z in _GRID.tolist()])
 
 
 def _squared(a: FloatArray, b: FloatArray) -> FloatArray:
