@@ -185,3 +185,20 @@ def test_value_trusts_only_what_is_narrow_and_audits_only_what_is_new() -> None:
     new, doubtful, *seen = policy.decide(view, np.random.default_rng(0))
     assert new.audit and doubtful.audit and not any(choice.to_measure for choice in seen)
     assert new.action is Action.TRUST and doubtful.action is Action.DROP
+
+
+def test_selective_measures_more_after_misses_and_less_while_there_are_none() -> None:
+    batch = [Forecast.from_normal(0.0, spread, 0.0) for spread in (0.3, 0.45, 0.6, 0.8, 1.0)]  # all under 2.00x
+
+    def measured(audited: int, missed: int) -> int:
+        choices = decide("selective", batch, audited=audited, missed=missed)
+        return sum(choice.to_measure for choice in choices)
+
+    counts = [measured(100, 9), measured(0, 0), measured(40, 0)]
+    assert counts == sorted(counts, reverse=True) and len(set(counts)) == 3
+    assert measured(20, 1) == measured(0, 0)  # as many misses as are to be expected
+
+
+def test_selective_never_stops_measuring_for_lack_of_misses() -> None:
+    likely = Forecast.from_normal(1.2, 0.3, 0.0)
+    assert decide("selective", [likely], audited=10_000)[0].to_measure

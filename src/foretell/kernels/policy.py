@@ -56,7 +56,8 @@ class View:
     default), the others of candidates that were left unmeasured before; `to_consider` more may still be proposed after
     these. `fastest` is the best measured speedup even if below 1 (None before anything worked), `promised` the highest
     median among those decided on but not yet measured; `worked_cost_s` and `failed_cost_s` part the mean cost by how it
-    went (None where there was none).
+    went (None where there was none). Of `audited` candidates, which no policy had picked, `missed` were faster than the
+    fastest before them: what was overlooked.
     """
 
     forecasts: tuple[Forecast, ...]
@@ -73,6 +74,8 @@ class View:
     promised: float | None = None
     worked_cost_s: float | None = None
     failed_cost_s: float | None = None
+    audited: int = 0
+    missed: int = 0
 
     @property
     def affordable(self) -> int:
@@ -175,7 +178,8 @@ class SelectivePolicy:
         goal = view.incumbent * (1.0 + self._settings.min_gain)
         chances = [f.prob_above(goal) for f in view.forecasts]
         gains = [f.expected_improvement(view.incumbent) for f in view.forecasts]
-        worth = [i for i, chance in enumerate(chances) if chance >= self._settings.epsilon]
+        least = self._threshold(view)
+        worth = [i for i, chance in enumerate(chances) if chance >= least]
         tie_break = rng.permutation(len(chances))
         worth.sort(key=lambda i: (-gains[i], tie_break[i]))
         take = min(self._max_per_batch, view.affordable)
@@ -186,13 +190,21 @@ class SelectivePolicy:
             if i in chosen:
                 why = f"{chance}, expected gain {gains[i]:.3f} in log2"
                 choices.append(Choice(Action.MEASURE, why, priority=gains[i]))
-            elif chances[i] >= self._settings.epsilon:
+            elif chances[i] >= least:
                 choices.append(
                     self._without_measuring(forecast, f"{chance}, but {take} others in this batch promise more")
                 )
             else:
-                choices.append(self._without_measuring(forecast, f"only {chance}"))
+                choices.append(self._without_measuring(forecast, f"only {chance}, under {least:.1%}"))
         return audited(choices, self._audit_share, view, rng)
+
+    def _threshold(self, view: View) -> float:
+        """The chance from which a candidate is measured: lower for each audit that found a miss, and a little higher
+        for each that did not, so that misses become as rare as `target_error`, and not much rarer."""
+        settings = self._settings
+        ahead = settings.target_error * view.audited - view.missed
+        factor = math.exp(ahead if ahead > 0.0 else settings.adapt * ahead)
+        return min(settings.most_epsilon, settings.epsilon * factor)
 
     def _without_measuring(self, forecast: Forecast, why: str) -> Choice:
         settings = self._settings

@@ -54,14 +54,19 @@ class SelectiveSettings:
     """When a forecast is good enough to act on without measuring.
 
     A gain smaller than `min_gain` (a share of the incumbent's speedup) is not worth a measurement. A candidate whose
-    chance of such a gain is under `epsilon` is not measured: it is trusted if its central `interval_level` interval is
-    at most `trust_width_log2` wide and its chance of failure at most `max_p_fail`, and dropped otherwise. Until the
-    forecaster has learnt from `explore_until` measurements, `explore_per_batch` of each batch are measured whatever
-    the forecasts say.
+    chance of such a gain is under a threshold is not measured. The threshold is `epsilon` at first; each audit that
+    finds an overlooked gain lowers it by the factor exp(`adapt`), and as many audits without one as `target_error` says
+    to expect for one raise it by e, up to `most_epsilon`. What is not measured is trusted if its central
+    `interval_level` interval is at most `trust_width_log2` wide and its chance of failure at most `max_p_fail`, and
+    dropped otherwise. Until the forecaster has learnt from `explore_until` measurements, `explore_per_batch` of each
+    batch are measured whatever the forecasts say.
     """
 
     min_gain: float = 0.02
     epsilon: float = 0.05
+    target_error: float = 0.05
+    adapt: float = 1.0
+    most_epsilon: float = 0.2
     interval_level: float = 0.8
     trust_width_log2: float = 1.5
     max_p_fail: float = 0.5

@@ -260,6 +260,8 @@ class Search:
             fresh=fresh,
             to_consider=to_consider,
             fastest=state.fastest,
+            audited=state.audited,
+            missed=state.missed,
             worked_cost_s=state.worked_cost_s,
             failed_cost_s=state.failed_cost_s,
             promised=max((2.0 ** state.nodes[i].forecast.median for i in state.pending), default=None),

@@ -60,8 +60,9 @@ class RunState:
     them in an earlier run), `unbuilt` did not build, `faults` could not be judged because the machine failed, and
     `trusted` and `dropped` were left unmeasured; the rest is `pending`. `reserves` are those left unmeasured, with the
     log2 speedup that one in ten would pass by what was forecast for them when they came. `audited` counts measurements
-    made for the audit, `failures` candidates that failed, by status. `verified` are the winners measured again, in that
-    order. `device_s` is device time spent searching (`failed_s` of it on failures), `verify_s` verifying.
+    made for the audit, `missed` those of them that were surely faster than all before their round, `failures`
+    candidates that failed, by status. `verified` are the winners measured again, in that order. `device_s` is device
+    time spent searching (`failed_s` of it on failures), `verify_s` verifying.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class RunState:
         self.lessons: list[tuple[Subject, Measurement]] = []
         self.lessons_at_round: list[int] = []
         self.round_incumbent = 1.0
-        self.considered = self.measured = self.reused = self.audited = 0
+        self.considered = self.measured = self.reused = self.audited = self.missed = 0
         self.trusted = self.dropped = self.unbuilt = self.faults = 0
         self.failures: Counter[Status] = Counter()
         self.device_s = self.failed_s = self.verify_s = 0.0
@@ -171,6 +172,7 @@ class RunState:
                 self.failed_s += measurement.cost.device_s
                 self._paid_failures += 1
         self.audited += event.audit
+        self.missed += event.audit and measurement.ok and (measurement.low or 0.0) > self.round_incumbent
         if measurement.status is Status.INFRASTRUCTURE:
             self.faults += 1
             return
