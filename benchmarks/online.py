@@ -68,8 +68,6 @@ def page() -> None:
         "the reference's times; `online:roofline` learns from the run alone; `online` corrects `features` by what",
         "the run shows; `cascade` asks `online` where `features` is in doubt (here almost always).",
         "The settings of `online` were chosen on operations of the training split, over a model blind to them.",
-        "These figures are of the model that was shipped before the dry run; today's, after 20 measurements, are among",
-        "the [forecasters](forecasters.md).",
     ]
     for kind in KINDS:
         for split in SPLITS:
