@@ -170,11 +170,16 @@ def test_value_leaves_what_is_sure_to_be_slower() -> None:
 
 
 def test_value_saves_while_more_is_to_come_and_spends_at_the_end() -> None:
-    batch = [Forecast.from_normal(0.1 * i, 1.0, 0.0) for i in range(16)]
-    seen = {"fastest": 1.0, "remaining_measurements": 40}
-    early = decide("value", batch, to_consider=144, **seen)
+    batch = [Forecast.from_normal(0.1 * i, 0.1, 0.0) for i in range(16)]
+    alike = [Forecast.from_normal(0.0, 1.0, 0.0) for i in range(16)]
+    seen = {"fastest": 1.0, "remaining_measurements": 80}
+    first = decide("value", batch, to_consider=144, **seen)
+    later = decide("value", batch, to_consider=96, considered=48, measured=1, **{**seen, "remaining_measurements": 79})
     late = decide("value", batch, to_consider=0, **seen)
-    assert sum(choice.to_measure for choice in early) == 2  # half of the even pace of 4
+    blind = decide("value", alike, to_consider=144, **seen)
+    assert sum(choice.to_measure for choice in first) == 1  # an eighth of the even pace of 8
+    assert sum(choice.to_measure for choice in later) > 1  # and what was not used before
+    assert sum(choice.to_measure for choice in blind) == 8  # who knows nothing can only learn
     assert sum(choice.to_measure for choice in late) == PLAIN.max_measure_per_batch
 
 

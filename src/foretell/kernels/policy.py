@@ -54,10 +54,10 @@ class View:
     forecaster has learnt from, `pending` the number already decided on but not yet made, `mean_cost_s` the mean device
     seconds of a measurement (None before the first). The first `fresh` forecasts are of new candidates (all of them by
     default), the others of candidates that were left unmeasured before; `to_consider` more may still be proposed after
-    these. `fastest` is the best measured speedup even if below 1 (None before anything worked), `promised` the highest
-    median among those decided on but not yet measured; `worked_cost_s` and `failed_cost_s` part the mean cost by how it
-    went (None where there was none). Of `audited` candidates, which no policy had picked, `missed` were faster than the
-    fastest before them: what was overlooked.
+    these, and `considered` were before, of which `measured` were. `fastest` is the best measured speedup even if below
+    1 (None before anything worked), `promised` the highest median among those decided on but not yet measured;
+    `worked_cost_s` and `failed_cost_s` part the mean cost by how it went (None where there was none). Of `audited`
+    candidates, which no policy had picked, `missed` were faster than the fastest before them: what was overlooked.
     """
 
     forecasts: tuple[Forecast, ...]
@@ -74,6 +74,8 @@ class View:
     promised: float | None = None
     worked_cost_s: float | None = None
     failed_cost_s: float | None = None
+    measured: int = 0
+    considered: int = 0
     audited: int = 0
     missed: int = 0
 
@@ -236,8 +238,8 @@ class ValuePolicy:
     that measuring it is expected to take, a failure taking as long as failures did in this run (what it took to build
     is spent already). Choices are made one by one, each improving on what the ones before it, and what is pending,
     promise: near copies of one good idea are not all measured. Nothing is lost by waiting, since what was left comes up
-    again with what was learnt since; so while new candidates can still be had, only a `patience` share of the even pace
-    is spent, and what remains is spent on the best of all when there are no more.
+    again with what was learnt since; so while new candidates can still be had, less than the even pace is spent, down
+    to a share `patience` of it, and what remains is spent on the best of all when there are no more.
     """
 
     name = "value"
@@ -274,12 +276,18 @@ class ValuePolicy:
         return [*audited(choices[:fresh], self._audit_share, view, rng, len(chosen)), *choices[fresh:]]
 
     def _share(self, view: View, fresh: int) -> int:
-        """How many of this batch to measure: less than the even pace while others are to come, and at least one."""
+        """How many to measure now: as many as are left at the end; before, what a slow pace allows so far.
+
+        The pace is even where forecasts do not tell candidates apart, and slower the better they do: what could be
+        learnt by measuring is then known already, and better ones may come.
+        """
         room = min(view.affordable, self._max_per_batch)
         if view.to_consider <= 0:
             return room
-        even = view.affordable * fresh / (fresh + view.to_consider) if fresh else 0.0
-        return min(room, max(1, math.floor(self._settings.patience * even)))
+        seen = view.considered + fresh
+        pace = (view.measured + view.affordable) * seen / (seen + view.to_consider)
+        share = max(self._settings.patience, (1.0 - _told_apart(view.forecasts)) ** 3)
+        return min(room, max(0, math.floor(share * pace - view.measured)))
 
     def _kept(self, forecast: Forecast, goal: float) -> Choice:
         """For now unmeasured: its forecast is its value where that is narrow, and it may come up again."""
@@ -295,6 +303,15 @@ def _gain(forecast: Forecast, goal: float | None) -> float:
     if goal is None:
         return forecast.median + math.log2(max(1.0 - forecast.p_fail, 1e-9))
     return forecast.expected_improvement(goal)
+
+
+def _told_apart(forecasts: Sequence[Forecast]) -> float:
+    """How much of what may come lies between candidates, not in doubt about each: 0 where all are forecast alike."""
+    if not forecasts:
+        return 0.0
+    between = float(np.var([forecast.mean for forecast in forecasts]))
+    within = float(np.mean([forecast.std**2 for forecast in forecasts]))
+    return between / max(between + within, 1e-12)
 
 
 def _seconds(view: View, forecast: Forecast) -> float:

@@ -79,11 +79,12 @@ class ValueSettings:
     """How `value` spends.
 
     `reconsider` candidates that were left unmeasured are looked at again beside each batch; while new ones are to come,
-    a share `patience` of the even pace is measured; what is expected to gain less than `least_gain_log2` is left.
+    as little as a share `patience` of the even pace is measured, the less the better forecasts tell candidates apart;
+    what is expected to gain less than `least_gain_log2` is left.
     """
 
     reconsider: int = 64
-    patience: float = 0.5
+    patience: float = 0.125
     least_gain_log2: float = 0.002
 
 

@@ -260,6 +260,8 @@ class Search:
             fresh=fresh,
             to_consider=to_consider,
             fastest=state.fastest,
+            measured=state.measured,
+            considered=state.considered,
             audited=state.audited,
             missed=state.missed,
             worked_cost_s=state.worked_cost_s,
