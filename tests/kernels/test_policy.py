@@ -175,7 +175,7 @@ def test_value_saves_while_more_is_to_come_and_spends_at_the_end() -> None:
     seen = {"fastest": 1.0, "remaining_measurements": 80}
     first = decide("value", batch, to_consider=144, **seen)
     later = decide("value", batch, to_consider=96, considered=48, measured=1, **{**seen, "remaining_measurements": 79})
-    late = decide("value", batch, to_consider=0, **seen)
+    late = decide("value", alike, to_consider=0, **seen)
     blind = decide("value", alike, to_consider=144, **seen)
     assert sum(choice.to_measure for choice in first) == 1  # an eighth of the even pace of 8
     assert sum(choice.to_measure for choice in later) > 1  # and what was not used before
