@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,13 @@ from foretell.kernels.bench.fake import FakeBench, FakeForecaster, FakeProposer
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.forecast import make
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.policy import make_policy
+from foretell.kernels.policy import POLICIES, make_policy
 from foretell.kernels.protocols import Build, Forecaster
 from foretell.kernels.search import Event, Round, RunState, Search, SearchConfig, load_run, make_strategy
 from foretell.kernels.task import Task
 
 SIZES = (1000, 2000, 5000, 10000)
-POLICY = "selective"
+POLICY_NAMES = ("selective", "value")
 BUDGET_MS = 5.0
 COLUMNS = ("candidates", "measured", "decide_ms", "journal_ms", "overhead_ms", "overhead_cpu_ms", "load_ms")
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
@@ -95,7 +96,7 @@ class TimedProposer(FakeProposer):
             return super().propose(task, parents, count, rng, known)
 
 
-def one_run(size: int, forecaster: Forecaster, run_dir: Path) -> dict[str, float]:
+def one_run(size: int, forecaster: Forecaster, policy: str, run_dir: Path) -> dict[str, float]:
     """Run once and return milliseconds per candidate by part."""
     task = library.get("softmax")
     profile = replace(profiles.THOROUGH, budgets=profiles.Budgets(size, 1e9, size))
@@ -113,7 +114,7 @@ def one_run(size: int, forecaster: Forecaster, run_dir: Path) -> dict[str, float
         TimedProposer(task.name, others),
         forecaster,
         make_strategy("puct", profile),
-        make_policy(POLICY, profile),
+        make_policy(policy, profile),
         SearchConfig("cpp", 0, profile),
         run_dir,
         on_event=note,
@@ -141,18 +142,17 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--forecasters", nargs="+", choices=FORECASTERS, default=list(FORECASTERS))
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICY_NAMES))
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    print("forecaster " + " ".join(f"{name:>15}" for name in COLUMNS))
-    for name in options.forecasters:
-        for size in options.sizes:
-            with tempfile.TemporaryDirectory() as folder:
-                row = one_run(size, FORECASTERS[name](), Path(folder) / "run")
-            rows.append({"forecaster": name, **row})
-            print(f"{name:>10} " + " ".join(f"{row[column]:>15.4g}" for column in COLUMNS), flush=True)
+    print(" " * 20 + " ".join(f"{name:>15}" for name in COLUMNS))
+    for policy, name, size in product(options.policies, options.forecasters, options.sizes):
+        with tempfile.TemporaryDirectory() as folder:
+            row = one_run(size, FORECASTERS[name](), policy, Path(folder) / "run")
+        rows.append({"policy": policy, "forecaster": name, **row})
+        print(f"{policy:>10} {name:>8} " + " ".join(f"{row[column]:>15.4g}" for column in COLUMNS), flush=True)
     result = {
         "command": "python -m benchmarks.overhead",
-        "policy": POLICY,
         "strategy": "puct",
         "bench": "fake",
         "machine": describe(),
@@ -161,12 +161,12 @@ def main() -> None:
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=2) + "\n")
-    for name in dict.fromkeys(row["forecaster"] for row in rows):
-        short, *_, long = [row for row in rows if row["forecaster"] == name] * 2
+    for name in dict.fromkeys((row["policy"], row["forecaster"]) for row in rows):
+        short, *_, long = [row for row in rows if (row["policy"], row["forecaster"]) == name] * 2
         verdict = "within" if long["overhead_ms"] <= BUDGET_MS else "OVER"
         print(
-            f"{name}: {long['overhead_ms']:.2f} ms per candidate in a run of {long['candidates']}, {verdict} the "
-            f"{BUDGET_MS:g} ms allowed; processor time {long['overhead_cpu_ms'] / short['overhead_cpu_ms']:.2f} times "
+            f"{', '.join(name)}: {long['overhead_ms']:.2f} ms per candidate in a run of {long['candidates']}, {verdict} "
+            f"the {BUDGET_MS:g} ms allowed; processor time {long['overhead_cpu_ms'] / short['overhead_cpu_ms']:.2f} times "
             f"that of a run of {short['candidates']}"
         )
 
