@@ -207,3 +207,9 @@ def test_selective_measures_more_after_misses_and_less_while_there_are_none() ->
 def test_selective_never_stops_measuring_for_lack_of_misses() -> None:
     likely = Forecast.from_normal(1.2, 0.3, 0.0)
     assert decide("selective", [likely], audited=10_000)[0].to_measure
+
+
+def test_value_begins_with_a_few_while_costs_are_unknown() -> None:
+    alike = [Forecast.from_normal(0.0, 1.0, 0.0) for _ in range(16)]
+    choices = decide("value", alike, fastest=None, mean_cost_s=None, to_consider=16)
+    assert sum(choice.to_measure for choice in choices) == PLAIN.measure_per_batch

@@ -246,6 +246,7 @@ class ValuePolicy:
 
     def __init__(self, profile: Profile) -> None:
         self._settings = profile.value
+        self._first = profile.measure_per_batch
         self._max_per_batch = profile.max_measure_per_batch
         self._trusted = profile.selective
         self._audit_share = profile.audit_share
@@ -281,7 +282,8 @@ class ValuePolicy:
         The pace is even where forecasts do not tell candidates apart, and slower the better they do: what could be
         learnt by measuring is then known already, and better ones may come.
         """
-        room = min(view.affordable, self._max_per_batch)
+        # Before the first measurement nobody knows how many the seconds pay for.
+        room = min(view.affordable, self._first if view.mean_cost_s is None else self._max_per_batch)
         if view.to_consider <= 0:
             return room
         seen = view.considered + fresh
