@@ -259,9 +259,11 @@ class ValuePolicy:
         tie_break = rng.permutation(count)
         left, chosen = list(range(count)), {}
         goals = [speedup for speedup in (view.fastest, view.promised) if speedup is not None]
+        goal, gains = max(goals, default=None), dict[int, float]()
         for rank in range(take):
-            goal = max(goals, default=None)
-            gains = {i: _gain(view.forecasts[i], goal) for i in left}
+            if not gains or goal != max(goals, default=None):
+                goal = max(goals, default=None)
+                gains = {i: _gain(view.forecasts[i], goal) for i in left}
             worth = gains if goal is None else {i: gains[i] / _seconds(view, view.forecasts[i]) for i in left}
             best = max(left, key=lambda i: (worth[i], tie_break[i]))
             if goal is not None and gains[best] < self._settings.least_gain_log2:
@@ -272,8 +274,9 @@ class ValuePolicy:
             )
             left.remove(best)
             goals.append(2.0 ** view.forecasts[best].median)
-        goal = max(goals, default=1.0)
-        choices = [chosen.get(i) or self._kept(forecast, goal) for i, forecast in enumerate(view.forecasts)]
+        over = max(goals, default=1.0)
+        choices = [chosen.get(i) or self._kept(view.forecasts[i], over) for i in range(fresh)]
+        choices += [chosen.get(i, _STILL_LEFT) for i in range(fresh, count)]
         return [*audited(choices[:fresh], self._audit_share, view, rng, len(chosen)), *choices[fresh:]]
 
     def _share(self, view: View, fresh: int) -> int:
@@ -298,6 +301,9 @@ class ValuePolicy:
         if forecast.p_fail <= self._trusted.max_p_fail and high - low <= self._trusted.trust_width_log2:
             return Choice(Action.TRUST, f"{why}, at {2.0**forecast.median:.2f}x for now")
         return Choice(Action.DROP, why)
+
+
+_STILL_LEFT = Choice(Action.DROP, "others are expected to gain more; still kept in mind")
 
 
 def _gain(forecast: Forecast, goal: float | None) -> float:
