@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.output import AsJson, document, people, progress_console
-
-if TYPE_CHECKING:
-    from foretell.kernels.protocols import Bench
 
 
 @plainly
@@ -26,6 +23,7 @@ def collect(
 
     Stop it at any time and start it again: it goes on where it was. `foretell data import` makes the corpus of it.
     """
+    from foretell.cli.told import bench_of
     from foretell.kernels.corpus.collect import Tally
     from foretell.kernels.corpus.collect import collect as gather
     from foretell.kernels.corpus.plan import read_plan
@@ -42,38 +40,18 @@ def collect(
     if not items:
         raise BadInput(f"the plan {plan} is empty", "a plan with candidates", "foretell data plan --out plan.jsonl.gz")
     kind = "cpu" if items[0].language == "cpp" else "gpu"
-    bench = _bench(kind)
     console = progress_console()
 
     def tell(task: str, tally: Tally) -> None:
         rate = tally.measured / max(tally.seconds, 1e-9)
         console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured, {rate:5.1f} a second  {task}")
 
-    try:
+    with bench_of(kind) as bench:
         written = corpus / "written"
         tally = gather(items, kind, bench, Catalogue(into, fsync=False), known, seconds, written, tell)
-    finally:
-        bench.close()
     told = {"measured": tally.measured, "known": tally.known, "missing": tally.missing, "left": tally.left,
             "seconds": tally.seconds, "statuses": dict(tally.statuses)}  # fmt: skip
     if as_json:
         document(told)
     else:
         people().print(", ".join(f"{name} {value}" for name, value in told.items()))
-
-
-def _bench(kind: str) -> Bench:
-    if kind == "cpu":
-        from foretell.kernels.bench.cpu import CpuBench
-
-        return CpuBench()
-    from foretell.kernels.bench.gpu.bench import GpuBench
-    from foretell.kernels.bench.gpu.device import NoGpu
-
-    try:
-        bench = GpuBench()
-    except NoGpu as error:
-        expected = "a CUDA GPU for a plan of GPU candidates"
-        raise BadInput(str(error), expected, "run it on a machine that has one") from error
-    bench.warm_up()
-    return bench
