@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import live_search
+from benchmarks import live_search, lm_loop
 from foretell.report.svg import Scale, drawing, element, line, path, words
 
 RESULTS = Path("benchmarks/results")
@@ -72,7 +72,7 @@ def _asked(found: Mapping[str, Any]) -> Iterator[str]:
     at_once, best = rows["whole", "top, frozen"], rows["whole", "value, learning"]
     yield (
         f"With all candidates there from the start the forecasts alone name one within 5 % after {at_once:g} "
-        f"measurements in the median, which nothing can halve (`value`: {best:g})."
+        f"measurement{'' if at_once == 1 else 's'} in the median, which nothing can halve (`value`: {best:g})."
     )
 
 
@@ -137,6 +137,7 @@ def main() -> None:
             lines += live_search.section(kind, json.loads(path.read_text()))
         else:
             lines += ["", f"## Live on a {kind.upper()}", "", _MISSING]
+    lines += lm_loop.section(json.loads((RESULTS / "lm_loop.json").read_text())["rows"])
     PAGE.write_text("\n".join(lines) + "\n")
 
 

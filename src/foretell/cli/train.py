@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,60 @@ def features(
     out.parent.mkdir(parents=True, exist_ok=True)
     model.save(out)
     people().print(f"{model.about['rows']} rows learnt; {out} is {out.stat().st_size / 1e6:.1f} MB")
+
+
+@train.command()
+@plainly
+def lm(
+    into: Annotated[Path, typer.Option(help="Folder of the run: log, checkpoint and, at the end, adapter/.")],
+    base: Annotated[str, typer.Option(help="Weights to start from: a folder, a GGUF file or a Hugging Face id.")],
+    stage: Annotated[str, typer.Option(help="sft (supervised) or grpo (by rewards).")] = "sft",
+    start: Annotated[
+        Path | None, typer.Option("--from", help="The adapter to go on from: what sft left, for grpo.")
+    ] = None,
+    folder: Folder = Path("data"),
+    seconds: Annotated[float, typer.Option(help="Stop after this many; the same command goes on later.")] = 1500.0,
+    examples: Annotated[int, typer.Option(min=1, help="Questions of the supervised stage.")] = 26_000,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of the policy stage.")] = 40,
+    reward: Annotated[
+        str, typer.Option(help="correctness, correctness+brier, correctness+crps, crps, or other sums of those parts.")
+    ] = "crps",
+    weights: Annotated[str, typer.Option(help="Of the reward's parts, such as correctness=0.3,crps=0.7.")] = "",
+    kl: Annotated[
+        float, typer.Option(min=0.0, help="How much straying from the start costs in the policy stage.")
+    ] = 0.0,
+    answer_only: Annotated[
+        bool, typer.Option(help="Learn from the answer's tokens, not from reasoning before it.")
+    ] = False,
+    rate: Annotated[float | None, typer.Option(help="Rate of learning; the stage's own by default.")] = None,
+    rank: Annotated[int, typer.Option(min=1, help="Rank of a new adapter.")] = 16,
+    seed: int = 0,
+    dtype: Annotated[str, typer.Option(help="torch's name for what the model computes in.")] = "bfloat16",
+) -> None:
+    """Train a language model to forecast, on this machine's GPU (or, slowly, its CPU): an adapter for any base."""
+    for name in ("torch", "transformers", "peft", "scipy"):
+        if importlib.util.find_spec(name) is None:
+            raise BadInput(f"{name} is not installed", "torch, transformers and peft", "pip install foretell[train]")
+    if stage not in ("sft", "grpo"):
+        raise BadInput(f"there is no stage {stage!r}", "sft or grpo")
+    from foretell.kernels.evaluate.data import read
+    from foretell.kernels.evaluate.pools import BadTable
+    from foretell.train.lm.errors import TrainingTrouble
+    from foretell.train.lm.run import Wanted, train_lm
+
+    try:
+        data = read(folder)
+        parts = {key: float(value) for key, _, value in (part.partition("=") for part in weights.split(",") if part)}
+        wanted = Wanted(
+            stage, base, into, start, seconds, examples, steps, reward, tuple(parts.items()), kl, answer_only, rate,
+            rank, seed, dtype,
+        )  # fmt: skip
+        done = train_lm(data, wanted, lambda words: progress_console().print(words, highlight=False))
+    except BadTable as error:
+        raise BadInput(str(error), error.expected or "a corpus") from error
+    except (TrainingTrouble, ValueError, OSError) as error:
+        raise BadInput(str(error), "a base, data and settings that go together") from error
+    people().print(done)
 
 
 def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:

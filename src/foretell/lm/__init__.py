@@ -7,6 +7,7 @@ asks for.
 from foretell.lm.budget import Budget, Spend
 from foretell.lm.cache import Cached
 from foretell.lm.files import FileModel
+from foretell.lm.image import Image
 from foretell.lm.model import Failure, LanguageModel, Message, Reply, Request, Trouble, Usage
 from foretell.lm.names import BadModelName, is_model_name, make_model
 
@@ -16,6 +17,7 @@ __all__ = [
     "Cached",
     "Failure",
     "FileModel",
+    "Image",
     "LanguageModel",
     "Message",
     "Reply",

@@ -48,7 +48,7 @@ class Endpoint:
     named from `FORETELL_LM_KEY`, and from a vendor's own variable only for that vendor's host. No key, no header.
     `structured` says how an answer's schema is passed on (`off`: by the prompt alone), `limit_field` how this server
     calls the limit on the answer's length. `extra` is added to each request, and None in it takes a field out
-    (`{"temperature": None}` for models that refuse one).
+    (`{"temperature": None}` for models that refuse one). `image_tokens` is the most that one picture may count.
     """
 
     url: str
@@ -62,6 +62,7 @@ class Endpoint:
     structured: str = "json_schema"
     limit_field: str = "max_tokens"
     top_logprobs: int = 20
+    image_tokens: int = 16_384
     prices: Prices = Prices()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -83,8 +84,8 @@ class Endpoint:
             raise ValueError(
                 f"structured is one of {', '.join(STRUCTURED)}; limit_field one of {', '.join(LIMIT_FIELDS)}"
             )
-        if min(self.attempts, self.concurrency, self.top_logprobs) < 1 or not self.timeout_s > 0.0:
-            raise ValueError("attempts, concurrency, top_logprobs and timeout_s must be above zero")
+        if min(self.attempts, self.concurrency, self.top_logprobs, self.image_tokens) < 1 or not self.timeout_s > 0.0:
+            raise ValueError("attempts, concurrency, top_logprobs, image_tokens and timeout_s must be above zero")
         if taken := _OWNED & set(self.extra):
             raise ValueError(f"extra must not set {', '.join(sorted(taken))}")
 
@@ -114,11 +115,13 @@ class Endpoint:
         return key
 
     def worst_usage(self, request: Request) -> Usage:
-        """More tokens than the request can take: no tokenizer makes more than one of a byte."""
+        """More tokens than the request can take: no tokenizer makes more than one of a byte, and pictures are bounded
+        by `image_tokens`."""
         texts = [message.content for message in request.messages]
         if request.schema is not None:
             texts.append(canonical(dict(request.schema)))
         prompt = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        prompt += self.image_tokens * sum(len(message.images) for message in request.messages)
         prompt += _TOKENS_PER_MESSAGE * len(request.messages) + _TOKENS_PER_REQUEST
         return Usage(prompt, 1 if request.choices else request.max_tokens, estimated=True)
 

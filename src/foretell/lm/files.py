@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Reply, Request, Trouble, Usage, amount, checked_probs
 
 REQUESTS = "requests.jsonl"
@@ -23,7 +24,8 @@ ANSWERS = "answers*.jsonl"
 class FileModel:
     """The model that answers in a folder. What it is asked and has no answer for is added to `requests.jsonl`.
 
-    `damaged` counts lines of answers, at the last `ask`, of which not even the id could be read.
+    `damaged` counts lines of answers, at the last `ask`, of which not even the id could be read. Pictures are not
+    written to files: a request that carries one is refused.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -35,7 +37,7 @@ class FileModel:
         if not requests:
             return []
         answers, self.damaged = read_answers(sorted(self.folder.glob(ANSWERS)))
-        missing = [request for request in requests if request.id not in answers]
+        missing = [request for request in requests if request.id not in answers and not request.has_images]
         if missing:
             try:
                 write_requests(self.folder / REQUESTS, missing)
@@ -43,6 +45,7 @@ class FileModel:
                 unwritten = Failure(Trouble.UNREACHABLE, f"cannot write requests to {self.folder}: {error.strerror}")
                 answers |= {request.id: unwritten for request in missing}
         told = f"no answer yet: write it to {self.folder / 'answers.jsonl'} and ask again"
+        answers |= {request.id: Failure(Trouble.REFUSED, TEXT_ONLY) for request in requests if request.has_images}
         return [_fitting(request, answers.get(request.id, Failure(Trouble.MISSING, told))) for request in requests]
 
 

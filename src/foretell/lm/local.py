@@ -18,6 +18,8 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from foretell.lm.adapter import check_base
+from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Reply, Request, Trouble, Usage
 
 _ENDLESS = 10**7  # a context length beyond this is how a tokenizer says that it has none
@@ -107,6 +109,7 @@ class LocalModel:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **extra)
         model = transformers.AutoModelForCausalLM.from_pretrained(path, torch_dtype=dtype, **extra)
         if self._weights.adapter is not None:
+            check_base(Path(self._weights.adapter), model, self._weights.path)
             peft: Any = importlib.import_module("peft")
             model = peft.PeftModel.from_pretrained(model, self._weights.adapter)
         return model.to(device).eval(), tokenizer
@@ -127,6 +130,9 @@ class _Session:
         answers: dict[int, Reply | Failure] = {}
         groups: dict[tuple[Any, ...], list[_Prompt]] = {}
         for place, request in enumerate(requests):
+            if request.has_images:
+                answers[place] = Failure(Trouble.REFUSED, TEXT_ONLY)
+                continue
             try:
                 ids = self._tokenizer(**self._rendered(request))["input_ids"]
             except TemplateError as error:

@@ -11,6 +11,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
+from foretell.lm.image import Image
+
 ROLES = ("system", "user", "assistant")
 _ID_CHARACTERS = 24
 _PROBABILITY_SLACK = 1e-3  # what rounding of logarithms may add to a probability
@@ -42,14 +44,22 @@ _MAY_PASS = frozenset({Trouble.UNREACHABLE, Trouble.RATE_LIMITED, Trouble.SERVER
 
 @dataclass(frozen=True)
 class Message:
-    """One turn of a conversation; `role` is one of `ROLES`."""
+    """One turn of a conversation; `role` is one of `ROLES`. The user's may carry pictures, shown after the text."""
 
     role: str
     content: str
+    images: tuple[Image, ...] = ()
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise ValueError(f"a message's role must be one of {', '.join(ROLES)}, got {self.role!r}")
+        if self.images and self.role != "user":
+            raise ValueError("only a user's message carries pictures")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The turn as JSON, with digests in place of pictures."""
+        pictures = {"images": [image.to_dict() for image in self.images]} if self.images else {}
+        return {"role": self.role, "content": self.content, **pictures}
 
 
 @dataclass(frozen=True)
@@ -78,13 +88,17 @@ class Request:
         if self.max_tokens < 1 or not (math.isfinite(self.temperature) and self.temperature >= 0.0):
             raise ValueError("max_tokens must be at least 1 and temperature a number that is not negative")
 
+    @property
+    def has_images(self) -> bool:
+        return any(message.images for message in self.messages)
+
     @cached_property
     def id(self) -> str:
         return hashlib.sha256(canonical(self.to_dict()).encode()).hexdigest()[:_ID_CHARACTERS]
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "messages": [{"role": m.role, "content": m.content} for m in self.messages],
+            "messages": [message.to_dict() for message in self.messages],
             "schema": None if self.schema is None else dict(self.schema),
             "choices": list(self.choices),
             "max_tokens": self.max_tokens,
@@ -94,6 +108,9 @@ class Request:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Request:
+        """Make the request that `to_dict` described; ValueError where it had pictures, which are not written down."""
+        if any(m.get("images") for m in data["messages"]):
+            raise ValueError("a request with pictures cannot be read back: only their digests were written")
         return Request(
             messages=tuple(Message(m["role"], m["content"]) for m in data["messages"]),
             schema=data["schema"],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from foretell.lm.adapter import PEFT_CONFIG, is_adapter
 from foretell.lm.budget import Budget
 from foretell.lm.cache import Cached
 from foretell.lm.files import FileModel
@@ -93,7 +95,21 @@ def _local(rest: str, options: _Options) -> LanguageModel:
 
     path = str(Path(rest).expanduser()) if rest.startswith("~") else rest
     adapter, dtype, device = options.get("adapter"), options.get("dtype", "auto"), options.get("device", "auto")
+    if adapter is None and is_adapter(Path(path)):
+        path, adapter = _base_of(Path(path), options.get("base")), path
     return LocalModel(Weights(path, adapter, dtype, device))
+
+
+def _base_of(adapter: Path, given: str | None) -> str:
+    """The base of an adapter: as told, or as peft wrote it down if that is on this machine or has the form of an id."""
+    named = given or json.loads((adapter / PEFT_CONFIG).read_text()).get("base_model_name_or_path") or ""
+    if Path(named).expanduser().exists():
+        return str(Path(named).expanduser())
+    if given is None and re.fullmatch(r"[\w.-]+/[\w.-]+", named):
+        return str(named)
+    raise BadModelName(
+        f"the base of the adapter {adapter} ({named or 'unknown'}) is not here: local:{adapter}?base=PATH"
+    )
 
 
 def _files(rest: str, options: _Options) -> LanguageModel:
@@ -118,6 +134,6 @@ _ENDPOINT_OPTIONS = (
 )  # fmt: skip
 _MAKERS: Mapping[str, tuple[tuple[str, ...], Callable[[str, _Options], LanguageModel]]] = {
     "openai": (_ENDPOINT_OPTIONS, _openai),
-    "local": (("adapter", "dtype", "device"), _local),
+    "local": (("adapter", "base", "dtype", "device"), _local),
     "files": ((), _files),
 }

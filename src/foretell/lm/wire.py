@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from foretell.lm.endpoint import Endpoint
-from foretell.lm.model import Failure, Reply, Request, Trouble, Usage, checked_probs
+from foretell.lm.model import Failure, Message, Reply, Request, Trouble, Usage, checked_probs
 from foretell.lm.transport import Response
 
 ANSWER = "answer"  # what the schema, or the tool that stands for it, is called
 _SHOWN_CHARACTERS = 300
+_READ_CHARACTERS = 65_536  # of a long error, looked at
 _BLANKS = " \t\r\n▁Ġ"  # blanks, and the marks that tokenizers write for one
+_ENCODED = re.compile(r"data:image/[\w.+-]{1,20};base64,[\w+/=-]*|[\w+/=-]{80,}")
 _LEAST_KEY_CHARACTERS = 8  # shorter ones are dummies such as "EMPTY", and would be found in any text
 
 _Json = dict[str, Any]
@@ -23,7 +26,7 @@ def payload(endpoint: Endpoint, request: Request) -> _Json:
     """The body to post."""
     body: _Json = {
         "model": endpoint.model,
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "messages": [{"role": m.role, "content": _content(m)} for m in request.messages],
         "temperature": request.temperature,
         endpoint.limit_field: 1 if request.choices else request.max_tokens,
     }
@@ -39,6 +42,13 @@ def payload(endpoint: Endpoint, request: Request) -> _Json:
         body["tools"] = [{"type": "function", "function": tool}]
         body["tool_choice"] = {"type": "function", "function": {"name": ANSWER}}
     return {name: value for name, value in (body | dict(endpoint.extra)).items() if value is not None}
+
+
+def _content(message: Message) -> str | list[_Json]:
+    if not message.images:
+        return message.content
+    pictures = [{"type": "image_url", "image_url": {"url": image.url}} for image in message.images]
+    return [{"type": "text", "text": message.content}, *pictures]
 
 
 def read(endpoint: Endpoint, request: Request, response: Response, key: str) -> Reply | Failure:
@@ -149,5 +159,6 @@ def _error(text: str) -> tuple[str, str]:
 
 def _short(text: str) -> str:
     """A piece of foreign text fit for one line of a message."""
+    text = _ENCODED.sub("(data)", text[:_READ_CHARACTERS])  # servers quote what they were sent, pictures too
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN_CHARACTERS]).split())
     return line if len(line) <= _SHOWN_CHARACTERS else line[:_SHOWN_CHARACTERS] + "…"

@@ -24,9 +24,9 @@ from foretell.kernels.evaluate.pools import TIERS, subject_of
 from foretell.kernels.evaluate.pools import Tier as Shown
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
 from foretell.kernels.forecast.model import ESTIMATE, LEAST_SCALE_LOG2, LEVELS, REGIMES, Model, Tier
-from foretell.kernels.forecast.trees import FloatArray, Trees, of_boosting
 from foretell.kernels.library import get
 from foretell.train.memory import remember
+from foretell.trees import FloatArray, Trees, of_boosting
 
 FOREIGN_TIMES = 4  # a program that no template made is shown: they are few, and what users bring
 LEAST_FOREIGN = 100  # errors from which the spread of programs that no template made gets a shape of its own

@@ -9,7 +9,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from foretell.kernels.forecast.trees import Trees, of_boosting
+from foretell.trees import Trees, of_boosting
 
 
 def _data(gaps: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
+import numpy as np
+
 from foretell.belief import N_BINS, Forecast
 from foretell.kernels.device import Device
-from foretell.kernels.forecast import answer, prompt
+from foretell.kernels.forecast import answer, brief, prompt
 from foretell.kernels.forecast.nearest import nearest
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed, reference_times_s
 from foretell.kernels.measurement import Measurement
@@ -23,10 +25,12 @@ from foretell.kernels.protocols import Forecaster, Subject
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
 from foretell.lm import BadModelName, Failure, LanguageModel, Message, Reply, Request, is_model_name, make_model
+from foretell.lm.adapter import Calibration, Card
 from foretell.lm.names import split_options
 
 FLOOR = 0.02  # probability spread evenly over the bins: a model's zero is not knowledge
 NEIGHBOURS = 3
+STYLES = ("full", brief.STYLE)
 MAX_TOKENS = 2048
 QUOTED_CHARACTERS = 2000  # of an unreadable answer, shown to the model that is to mend it
 START_COST_S: Mapping[str, float] = {"distribution": 10.0, "direct": 1.0}  # until replies have been timed
@@ -71,9 +75,13 @@ class LmForecaster:
         neighbours: int = NEIGHBOURS,
         max_tokens: int = MAX_TOKENS,
         fallback: Forecaster | None = None,
+        style: str = "full",
+        calibration: Calibration | None = None,
     ) -> None:
         if form not in prompt.FORMS:
             raise ValueError(f"the form of an answer is one of {', '.join(prompt.FORMS)}, got {form!r}")
+        if style not in STYLES:
+            raise ValueError(f"the style of a question is one of {', '.join(STYLES)}, got {style!r}")
         if unknown := [part for part in show if part not in prompt.PARTS]:
             raise ValueError(f"a prompt can show {', '.join(prompt.PARTS)}; unknown: {', '.join(unknown)}")
         self.name = f"lm:{form}:{model.name}"
@@ -83,6 +91,7 @@ class LmForecaster:
         self.totals = Totals()
         self._model, self._form, self._show = model, form, tuple(show)
         self._neighbours, self._max_tokens = neighbours, max_tokens
+        self._style, self._calibration = style, calibration
         self._fallback: Forecaster = RooflineForecaster() if fallback is None else fallback
         self._about: tuple[str, str] = ("", "")
         self._measured: list[tuple[Subject, Measurement]] = []
@@ -121,8 +130,16 @@ class LmForecaster:
         measured = self._measured if self._about == (task.name, device.id) else []
         known_s = reference_times_s([measurement for _, measurement in measured])
         direct = self._form == "direct"
+        asker, reference = None, None
+        if self._style == brief.STYLE:
+            asker = brief.Asker(task, device, {name: seconds * 1e6 for name, seconds in known_s.items()})
+            reference = brief.reference_base(task)
         found = []
         for subject in subjects:
+            if asker is not None and reference is not None:
+                asked = asker.messages(subject, reference, self._form)
+                found.append(Request(asked, None, answer.CHOICES if direct else (), 1 if direct else self._max_tokens))
+                continue
             near = nearest(subject.candidate, measured, self._neighbours) if "neighbours" in self._show else []
             evidence = prompt.Evidence(near, known_s)
             text = prompt.messages(task, device, subject, evidence, self._form, self._show)
@@ -165,11 +182,19 @@ class LmForecaster:
                 self.totals.money += outcome.money
         return outcomes
 
+    def _corrected(self, probs: Mapping[str, float]) -> Mapping[str, float]:
+        """Probabilities of the choices by the adapter's calibration; as they are where there is none."""
+        if self._calibration is None or sum(probs.values()) < answer.LEAST_MASS:
+            return probs
+        keys = (answer.FAILURE_KEY, *answer.CHOICES[:-1])
+        stated = np.array([probs.get(key, 0.0) for key in keys])
+        return dict(zip(keys, self._calibration.corrected(stated / stated.sum()).tolist(), strict=True))
+
     def _read(self, outcome: _Outcome) -> _Reading:
         if isinstance(outcome, Failure):
             return outcome
         if self._form == "direct":
-            return answer.read_choices(outcome.choice_probs or {})
+            return answer.read_choices(self._corrected(outcome.choice_probs or {}))
         reading = answer.read(outcome.text)
         if isinstance(reading, answer.Unreadable) and outcome.cut_off:
             return replace(reading, message=f"{reading.message}; the answer was cut off, so reason less")
@@ -199,7 +224,14 @@ def from_name(name: str, cache_folder: Path | None = None) -> LmForecaster:
             counts[key] = int(own[key])
     folder = cache_dir() / "lm" if cache_folder is None else cache_folder
     model = make_model(f"{base}?{query}" if query else base, folder)
+    kind, _, rest = base.partition(":")
+    adapter = options.get("adapter") or (rest if kind == "local" else None)
     try:
+        card = Card.read(Path(adapter).expanduser()) if adapter else None
+        if card is not None:  # asked as it was trained; direct answers are what its calibration is for
+            form = own.get("form", "direct")
+            calibration = card.calibration if form == "direct" else None
+            return LmForecaster(model, form, show, 0, counts["max_tokens"], None, card.style, calibration)
         return LmForecaster(model, own.get("form", prompt.FORMS[0]), show, counts["neighbours"], counts["max_tokens"])
     except ValueError as error:
         raise BadModelName(f"{name!r}: {error}") from error

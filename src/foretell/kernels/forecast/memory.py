@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.kernels.forecast.trees import FloatArray
+from foretell.trees import FloatArray
 
 STEPS = 24  # of a standard deviation; a byte so holds five deviations either way
 MISSING = -128

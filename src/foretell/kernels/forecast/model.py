@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.forecast.memory import NOTHING, Memory
-from foretell.kernels.forecast.trees import FloatArray, Trees
+from foretell.trees import FloatArray, Trees
 
 FORMAT = 2
 LEVELS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.995)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from foretell.kernels.forecast.trees import Trees
+    from foretell.trees import Trees
 
 _WORD = 64
 _ROWS = 4 * _WORD  # rows in work at a time, and tests made at a time: what they need then fits the cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.kernels.forecast.sieve import Sieve
+from foretell.sieve import Sieve
 
 FloatArray = NDArray[np.float64]
 _FIELDS = ("roots", "column", "threshold", "left", "right", "missing_left", "value")

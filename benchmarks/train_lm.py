@@ -1,0 +1,277 @@
+"""Language models trained to forecast: the supervised stage, the policy stage by each reward, and what each is worth.
+
+    python -m benchmarks.train_lm WEIGHTS.gguf --into runs/lm --plan eval sft:300 eval grpo:crps:0:60 eval
+
+One process does a plan one stage after the other, so that the weights are read once; what a process before has finished
+is not done again. `sft:SECONDS`; `grpo:REWARD:SEED:SECONDS` begins from what `sft` left; `eval` judges the last stage
+on operations, families and written kernels that no training saw; `speed` times forecasts of long prompts; `save` writes
+the adapter. Figures are added to INTO/figures.jsonl; `python -m benchmarks.train_lm_page` makes the page. Drawing the
+examples takes a while: `draw` puts them into the file --drawn, which `sft` then reads (no weights are needed for it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.forecasters_lm import CORPUS, Informed, Sample
+from foretell.kernels.evaluate.data import read
+from foretell.kernels.evaluate.judge import judge
+from foretell.kernels.evaluate.metrics import assess
+from foretell.kernels.forecast.brief import STYLE
+from foretell.kernels.forecast.lm import LmForecaster
+from foretell.lm import Message, Request
+from foretell.lm.adapter import Calibration
+from foretell.lm.local import LocalModel, Weights
+from foretell.train.lm import base as bases
+from foretell.train.lm import calibrate, stored
+from foretell.train.lm.grpo import GrpoSettings, improve
+from foretell.train.lm.pairs import KernelPairs
+from foretell.train.lm.stored import Stored
+from foretell.train.lm.supervised import SftSettings, supervise
+
+FIGURES = (
+    "accuracy", "within_one", "rps", "ece_outcomes", "spearman", "recovery_10", "aurc", "outcome_accuracy", "crps",
+    "covered_80", "failure_auroc",
+)  # fmt: skip
+CHECKED = 1200  # questions to calibrate by
+LIMITS = {"direct": 32, "distribution": 12}  # candidates of a pool
+BATCH_TOKENS = {"direct": 196_608, "distribution": 524_288}
+WRITTEN_TOKENS = 112
+RESAMPLES = 400
+
+
+class Bench:
+    """The weights, the data, and the stage that is looked at."""
+
+    def __init__(self, chosen: argparse.Namespace) -> None:
+        self.chosen, self.into = chosen, chosen.into
+        self.into.mkdir(parents=True, exist_ok=True)
+        self.data = read(CORPUS)
+        self.world = KernelPairs(self.data)
+        self.stage = "base"
+        self.calibration: Calibration | None = None
+        self.student: bases.Student = bases.load(
+            chosen.base, self.world.choices, bases.LoraSettings(chosen.rank, 2 * chosen.rank), loaded=self._weights()
+        )
+        self._fresh = [p.detach().clone() for _, p in self.student.learning()]
+
+    def _weights(self) -> tuple[Any, Any]:
+        torch: Any = importlib.import_module("torch")
+        began, unpacked = time.monotonic(), self.chosen.unpacked
+        if unpacked is not None and unpacked.exists():
+            loaded: tuple[Any, Any] = torch.load(unpacked, weights_only=False)
+        else:
+            loaded = LocalModel(Weights(self.chosen.base, dtype="bfloat16")).load()
+            if unpacked is not None:
+                partial = unpacked.with_suffix(".partial")
+                torch.save(loaded, partial)
+                partial.replace(unpacked)
+        print(f"weights in {time.monotonic() - began:.0f} s", flush=True)
+        return loaded
+
+    def begin_from(self, stage: str) -> None:
+        """Put the parameters of a finished stage, or of none, into the adapter."""
+        torch: Any = importlib.import_module("torch")
+        named = self.student.learning()
+        if stage == "base":
+            values = self._fresh
+        else:
+            found = torch.load(self.into / stage / "checkpoint.pt", map_location="cpu", weights_only=True)
+            values = [found["masters"][name] for name, _ in named]
+        with torch.no_grad():
+            for (_, parameter), value in zip(named, values, strict=True):
+                parameter.copy_(value)
+        self.stage, self.calibration = stage, None
+
+    def note(self, what: str, **figures: Any) -> None:
+        with (self.into / "figures.jsonl").open("a") as file:
+            file.write(json.dumps({"what": what, "stage": self.stage} | figures) + "\n")
+
+    def known(self, what: str) -> dict[str, Any] | None:
+        path = self.into / "figures.jsonl"
+        rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return next((row for row in rows if (row["what"], row["stage"]) == (what, self.stage)), None)
+
+    def sft(self, seconds: float) -> None:
+        self.begin_from("base")
+        self.stage = "sft"
+        if self.known("trained"):
+            self.begin_from("sft")
+            return
+        settings = SftSettings(self.chosen.examples, self.chosen.batch_tokens, rate=self.chosen.rate)
+        self._compile(self.chosen.compile)
+        drawn = self.chosen.drawn
+        world = self.world if drawn is None else Stored(drawn, self.world)
+        done = supervise(self.student, world, self.into / "sft", settings, seconds, _say, 60.0)
+        self._compile(False)
+        self.note("trained", settings=vars(settings), **done)
+
+    def probe(self, seconds: float) -> None:
+        """Tokens a second of the supervised stage without compiled layers; what is learnt is thrown away."""
+        self.begin_from("base")
+        settings = SftSettings(2000, self.chosen.batch_tokens, rate=self.chosen.rate)
+        world = self.world if self.chosen.drawn is None else Stored(self.chosen.drawn, self.world)
+        with tempfile.TemporaryDirectory() as folder:
+            done = supervise(self.student, world, Path(folder), settings, seconds, _say, 1e9)
+        self.note("plain speed", tokens_per_s=done["tokens_per_s"])
+
+    def grpo(self, reward: str, seed: int, seconds: float) -> None:
+        self.begin_from("sft")
+        self.stage = f"grpo-{reward}-{seed}"
+        if self.known("trained"):
+            self.begin_from(self.stage)
+            return
+        settings = GrpoSettings(reward, steps=self.chosen.steps, questions=self.chosen.questions, seed=seed)
+        world = KernelPairs(self.data, structured_share=1.0, reference_share=1.0)
+        done = improve(self.student, world, self.into / self.stage, settings, seconds, _say, 60.0)
+        self.note("trained", settings=vars(settings), **done)
+
+    def evaluate(self, forms: list[str]) -> None:
+        self.student.model.eval()
+        self.calibrate()
+        for form in forms:
+            if self.known(f"eval {form}"):
+                continue
+            sample = Sample.of(self.data, self.chosen.limit or LIMITS[form], 0)
+            weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=BATCH_TOKENS[form])
+            model = LocalModel(weights, (self.student.model, self.student.tokenizer))
+            rows, began = {}, time.monotonic()
+            for split, pools in sample.pools.items():
+                asked = LmForecaster(
+                    model,
+                    form,
+                    max_tokens=WRITTEN_TOKENS,
+                    style=STYLE,
+                    calibration=self.calibration if form == "direct" else None,
+                )
+                judged = judge(Informed(asked, sample.lessons), pools)
+                result = assess(judged, self.stage, split, 0, RESAMPLES).to_dict()
+                rows[split] = {name: result["figures"][name] for name in FIGURES} | {
+                    "candidates": result["candidates"],
+                    "troubles": dict(asked.troubles),
+                }
+                told = {name: _value(rows[split][name]) for name in FIGURES}
+                print(self.stage, form, split, told, dict(asked.troubles), flush=True)
+            self.note(f"eval {form}", splits=rows, seconds=round(time.monotonic() - began, 1))
+
+    def calibrate(self) -> None:
+        """Fitted on training operations that were kept back; the same for every stage."""
+        if self.calibration is not None:
+            return
+        known = self.known("calibrated")
+        if known:
+            self.calibration = Calibration.from_dict(known["calibration"])
+            return
+        stated, came = calibrate.choice_probs(self.student, self.world, self.world.check(CHECKED, 0))
+        self.calibration = calibrate.fit(stated, came)
+        self.note("calibrated", calibration=self.calibration.to_dict(), questions=len(stated))
+
+    def save(self) -> None:
+        """The adapter of the stage at hand, with its card."""
+        self.calibrate()
+        trained = self.known("trained") or {}
+        learnt, kept = self.world.operations
+        about = {
+            "stage": self.stage,
+            "corpus": CORPUS.name,
+            "trained": trained,
+            "operations": len(learnt),
+            "kept": kept,
+        }
+        into = self.into / "adapters" / self.stage
+        bases.save(self.student, into, STYLE, self.calibration or Calibration(), about)
+
+    def speed(self) -> None:
+        """Forecasts a second of prompts of 2,000 tokens, by direct probabilities, through the product's own path."""
+        tokenizer = self.student.tokenizer
+        text = tokenizer.decode(np.random.default_rng(0).integers(1000, 60_000, 4000).tolist())
+        words = tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"][:1960])
+        requests = [Request((Message("user", f"{i} {words}"),), None, self.world.choices, 1) for i in range(256)]
+        weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=131_072)
+        model = LocalModel(weights, (self.student.model, tokenizer))
+        model.ask(requests[:64])
+        began = time.monotonic()
+        replies = model.ask(requests)
+        took = time.monotonic() - began
+        mean = np.mean([reply.usage.prompt_tokens for reply in replies])
+        self.note("speed", forecasts_per_s=round(len(requests) / took, 1), tokens=round(float(mean)))
+        print("speed", len(requests) / took, "forecasts/s of", mean, "tokens", flush=True)
+
+    def _compile(self, wanted: bool) -> None:
+        """Compile the decoder's layers, or have them as they are: answers are written in too many shapes for that."""
+        torch: Any = importlib.import_module("torch")
+        torch._dynamo.config.cache_size_limit = 64
+        for layer in self.student.model.get_base_model().get_decoder().layers:
+            if wanted:
+                layer.compile(dynamic=True)
+            else:
+                layer._compiled_call_impl = None
+
+
+def _value(figure: Any) -> Any:
+    value = figure["value"] if isinstance(figure, dict) else figure
+    return None if value is None else round(value, 3)
+
+
+def _say(words: str) -> None:
+    print(words, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("base")
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--plan", nargs="+", required=True)
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no stage after this many")
+    parser.add_argument("--unpacked", type=Path, help="file for the weights unpacked, to load fast the next time")
+    parser.add_argument("--drawn", type=Path, help="file of the examples (.jsonl.gz)")
+    parser.add_argument("--examples", type=int, default=SftSettings.examples)
+    parser.add_argument("--batch-tokens", type=int, default=SftSettings.batch_tokens)
+    parser.add_argument("--rate", type=float, default=SftSettings.rate)
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=GrpoSettings.steps)
+    parser.add_argument("--questions", type=int, default=GrpoSettings.questions)
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--compile", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.plan == ["draw"]:
+        world = KernelPairs(read(CORPUS))
+        stored.write(chosen.drawn, world, world.train(chosen.examples, 0))
+        return
+    began = time.monotonic()
+    bench = Bench(chosen)
+    for stage in chosen.plan:
+        if time.monotonic() - began > chosen.seconds:
+            print("the time is up before", stage, flush=True)
+            break
+        name, *rest = stage.split(":")
+        match name:
+            case "probe":
+                bench.probe(float(rest[0]))
+            case "sft":
+                bench.sft(float(rest[0]))
+            case "grpo":
+                bench.grpo(rest[0], int(rest[1]), float(rest[2]))
+            case "eval":
+                bench.evaluate(rest or ["direct", "distribution"])
+            case "speed":
+                bench.speed()
+            case "save":
+                bench.save()
+            case "unpack":
+                pass
+            case _:
+                raise SystemExit(f"there is no stage {stage!r}")
+        print(f"{stage} done at {time.monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

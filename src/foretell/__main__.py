@@ -1,0 +1,5 @@
+"""`python -m foretell`: the command line."""
+
+from foretell.cli import main
+
+main()

@@ -1,0 +1,117 @@
+"""Adapters that were trained here: what their card says, how their answers are corrected, and which base they fit.
+
+Beside peft's files an adapter's folder has `foretell.json`, its card: the way to ask it, a mark of the base's weights,
+and the calibration of its direct answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CARD_NAME = "foretell.json"
+PEFT_CONFIG = "adapter_config.json"
+_LEAST = 1e-7
+_MARKED_ROW, _MARKED_NUMBERS = 100, 16
+
+FloatArray = NDArray[np.float64]
+
+
+class WrongBase(ValueError):
+    """An adapter was trained on other weights than those it is put on."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Corrects the probabilities of choices: log p / temperature + bias, then normalised."""
+
+    temperature: float = 1.0
+    biases: tuple[float, ...] = ()
+
+    def corrected(self, stated: FloatArray) -> FloatArray:
+        """Corrected probabilities, the last axis summing to one."""
+        logs = np.log(np.maximum(stated, _LEAST)) / self.temperature
+        if self.biases:
+            logs = logs + np.asarray(self.biases)
+        found = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"temperature": self.temperature, "biases": list(self.biases)}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Calibration:
+        return Calibration(float(data["temperature"]), tuple(float(bias) for bias in data["biases"]))
+
+
+@dataclass(frozen=True)
+class Card:
+    """What an adapter's card says; `about` is the rest of it (data, recipe, results)."""
+
+    base: str
+    base_mark: str
+    style: str
+    choices: tuple[str, ...]
+    calibration: Calibration
+    about: Mapping[str, Any]
+
+    def write(self, folder: Path) -> None:
+        found = {
+            "base": self.base,
+            "base_mark": self.base_mark,
+            "style": self.style,
+            "choices": list(self.choices),
+            "calibration": self.calibration.to_dict(),
+            **self.about,
+        }
+        (folder / CARD_NAME).write_text(json.dumps(found, indent=1) + "\n")
+
+    @staticmethod
+    def read(folder: Path) -> Card | None:
+        """The card of an adapter; None where there is none. ValueError where it cannot be understood."""
+        path = folder / CARD_NAME
+        if not path.exists():
+            return None
+        try:
+            data = dict(json.loads(path.read_text()))
+            named = {key: data.pop(key) for key in ("base", "base_mark", "style")}
+            return Card(
+                **named,
+                choices=tuple(data.pop("choices")),
+                calibration=Calibration.from_dict(data.pop("calibration")),
+                about=data,
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path} is no card of an adapter: {error} is missing or odd") from error
+
+
+def is_adapter(path: Path) -> bool:
+    return (path / PEFT_CONFIG).is_file()
+
+
+def check_base(adapter: Path, model: Any, base: str) -> None:
+    """WrongBase where the adapter was trained on other weights; nothing is known of adapters of others."""
+    card = Card.read(adapter)
+    if card is not None and card.base_mark != mark_of(model):
+        raise WrongBase(f"the adapter in {adapter} was trained on {card.base}, and {base} has other weights")
+
+
+def mark_of(model: Any) -> str:
+    """A mark of a base's shape and of some of its weights: another base, or another version of it, has another.
+
+    Signs alone go in, of the largest numbers of a row: they do not change with the type the weights are kept in.
+    """
+    config = model.config
+    shape = [getattr(config, name, None) for name in ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")]
+    weights = model.get_input_embeddings().weight
+    row = weights[min(_MARKED_ROW, weights.shape[0] - 1)].detach().float().cpu()
+    largest = row.abs().topk(min(_MARKED_NUMBERS, row.numel())).indices.sort().values
+    seen = [(int(i), bool(row[i] > 0)) for i in largest]
+    return hashlib.sha256(repr((shape, seen)).encode()).hexdigest()[:16]

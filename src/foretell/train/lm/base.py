@@ -1,0 +1,126 @@
+"""A base model with a low-rank adapter on it: loading, and saving in the standard peft form with a card beside it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretell.lm.adapter import Calibration, Card, check_base, mark_of
+from foretell.lm.local import LocalModel, Weights, choice_tokens
+from foretell.train.lm.errors import NoChoiceTokens
+
+ALL_LINEAR = "all-linear"
+
+
+@dataclass(frozen=True)
+class LoraSettings:
+    rank: int = 16
+    alpha: int = 32
+    targets: str = ALL_LINEAR
+
+
+@dataclass
+class Student:
+    """A model that learns: the whole with its adapter, the tokenizer, and the tokens of the choices."""
+
+    model: Any
+    tokenizer: Any
+    choices: tuple[str, ...]
+    tokens: Mapping[str, tuple[int, ...]]
+    base_mark: str
+    base_path: str
+
+    @property
+    def choice_ids(self) -> list[int]:
+        """The token that is trained for each choice: the one without a blank before it."""
+        return [self.tokenizer(choice, add_special_tokens=False)["input_ids"][0] for choice in self.choices]
+
+    @property
+    def device(self) -> Any:
+        return next(self.model.parameters()).device
+
+    @property
+    def dtype(self) -> Any:
+        """What the model computes in."""
+        return self._inner().get_input_embeddings().weight.dtype
+
+    def learning(self) -> list[tuple[str, Any]]:
+        """The adapter's parameters by name."""
+        return [(name, p) for name, p in self.model.named_parameters() if p.requires_grad]
+
+    def hidden(self, ids: Any, mask: Any = None, positions: Any = None) -> Any:
+        """The last hidden states; the vocabulary is large, so logits are worked out only where they are wanted."""
+        given = {"attention_mask": mask} if mask is not None else {}
+        if positions is not None:
+            given["position_ids"] = positions
+        return self._inner().get_decoder()(input_ids=ids, use_cache=False, **given).last_hidden_state
+
+    def logits(self, hidden: Any) -> Any:
+        return self._inner().get_output_embeddings()(hidden).float()
+
+    def _inner(self) -> Any:
+        return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+
+    def encode(self, prompt: str) -> list[int]:
+        return list(self.tokenizer(prompt, add_special_tokens=False)["input_ids"])
+
+
+def load(
+    base: str,
+    choices: Sequence[str],
+    lora: LoraSettings | None = None,
+    adapter: Path | None = None,
+    dtype: str = "bfloat16",
+    device: str = "auto",
+    loaded: tuple[Any, Any] | None = None,
+) -> Student:
+    """The base with a new adapter (`lora`), with a trained one to learn on (`adapter`), or as it is.
+
+    NoChoiceTokens, WrongBase, or what reading the weights raises.
+    """
+    model, tokenizer = loaded or LocalModel(Weights(base, dtype=dtype, device=device)).load()
+    tokens = choice_tokens(tokenizer, choices)
+    if isinstance(tokens, str):
+        raise NoChoiceTokens(f"{tokens}. Choose a base whose tokenizer has them ({', '.join(choices)})")
+    mark = mark_of(model)
+    if adapter is not None:
+        check_base(adapter, model, base)
+        peft: Any = importlib.import_module("peft")
+        model = peft.PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
+    elif lora is not None:
+        peft = importlib.import_module("peft")
+        config = peft.LoraConfig(
+            r=lora.rank, lora_alpha=lora.alpha, target_modules=lora.targets, task_type="CAUSAL_LM", bias="none"
+        )
+        model = peft.get_peft_model(model, config)
+    torch: Any = importlib.import_module("torch")
+    for _, parameter in ((n, p) for n, p in model.named_parameters() if p.requires_grad):
+        parameter.data = parameter.data.to(getattr(torch, dtype) if dtype != "auto" else parameter.dtype)
+    return Student(model, tokenizer, tuple(choices), tokens, mark, base)
+
+
+def save(student: Student, into: Path, style: str, calibration: Calibration, about: Mapping[str, Any]) -> None:
+    """The adapter with its card; files of an older one in that folder are replaced only once the new ones are whole."""
+    partial = into.with_name(f"{into.name}.partial")
+    student.model.save_pretrained(str(partial))
+    card = Card(Path(student.base_path).name, student.base_mark, style, student.choices, calibration, about)
+    card.write(partial)
+    for stray in partial.glob("README.md"):
+        stray.unlink()
+    into.mkdir(parents=True, exist_ok=True)
+    for file in partial.iterdir():
+        file.replace(into / file.name)
+    partial.rmdir()
+
+
+def rendered(student: Student, examples: Sequence[Any]) -> Iterator[str]:
+    """Each example's conversation in the model's own format, up to where the answer begins."""
+    for example in examples:
+        turns = [{"role": m.role, "content": m.content} for m in example.messages]
+        if student.tokenizer.chat_template:
+            yield student.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        else:
+            yield "\n\n".join(f"{t['role'].upper()}: {t['content']}" for t in turns) + "\n\nASSISTANT:"

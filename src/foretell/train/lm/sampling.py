@@ -1,0 +1,95 @@
+"""Several answers to each of many questions at once: every prompt is read once, then all answers are written together.
+
+Prompts are padded on the left; their cached keys and values are repeated for the answers. Writing is one forward pass a
+token for all answers, so the device is as busy as there are answers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foretell.train.lm.base import Student
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One answer: its tokens (the end token included, where it was reached), their log probabilities, and its text."""
+
+    tokens: tuple[int, ...]
+    logs: tuple[float, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Answers by prompt; `tokens` were written in `seconds`."""
+
+    answers: list[list[Sampled]]
+    tokens: int
+    seconds: float
+
+
+def sample(
+    student: Student, prompts: Sequence[Sequence[int]], answers: int, longest: int, temperature: float, seed: int
+) -> Samples:
+    """`answers` answers to each prompt, each of at most `longest` tokens. Deterministic in the seed on one device."""
+    torch: Any = importlib.import_module("torch")
+    cache_utils: Any = importlib.import_module("transformers")
+    device = student.device
+    generator = torch.Generator(device=device).manual_seed(seed)
+    began = time.monotonic()
+    tokenizer = student.tokenizer
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+    width = max(map(len, prompts))
+    ids = torch.tensor([[pad] * (width - len(p)) + list(p) for p in prompts], device=device)
+    mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
+    with torch.inference_mode():
+        cache = cache_utils.DynamicCache()
+        positions = (mask.cumsum(-1) - 1).clamp(min=0)
+        logits = _next(student, ids, mask, positions, cache)
+        cache.batch_repeat_interleave(answers)
+        logits = logits.repeat_interleave(answers, dim=0)
+        mask = mask.repeat_interleave(answers, dim=0)
+        at = mask.sum(dim=-1, keepdim=True)
+        going = torch.ones(logits.shape[0], dtype=torch.bool, device=device)
+        written, logs = [], []
+        for _ in range(longest):
+            said = torch.log_softmax(logits / temperature, dim=-1)
+            token = torch.multinomial(said.exp(), 1, generator=generator)
+            logs.append(said.gather(1, token).squeeze(1))
+            token = torch.where(going.unsqueeze(1), token, pad)
+            written.append(token.squeeze(1))
+            going &= token.squeeze(1) != tokenizer.eos_token_id
+            if len(written) % 8 == 0 and not bool(going.any()):
+                break
+            if len(written) == longest:
+                break
+            mask = torch.cat([mask, torch.ones_like(token)], dim=1)
+            logits = _next(student, token, mask, at, cache)
+            at = at + 1
+        tokens = torch.stack(written, dim=1).tolist()
+        chances = torch.stack(logs, dim=1).float().tolist()
+    found = [_ended(row, own, tokenizer) for row, own in zip(tokens, chances, strict=True)]
+    grouped = [found[i : i + answers] for i in range(0, len(found), answers)]
+    return Samples(grouped, sum(len(one.tokens) for one in found), time.monotonic() - began)
+
+
+def _next(student: Student, ids: Any, mask: Any, positions: Any, cache: Any) -> Any:
+    """Logits of what comes after the last column."""
+    inner = student.model.get_base_model() if hasattr(student.model, "get_base_model") else student.model
+    hidden = inner.get_decoder()(
+        input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True
+    ).last_hidden_state
+    return student.logits(hidden[:, -1])
+
+
+def _ended(tokens: list[int], logs: list[float], tokenizer: Any) -> Sampled:
+    end = tokenizer.eos_token_id
+    length = tokens.index(end) + 1 if end in tokens else len(tokens)
+    own = tokens[:length]
+    text = tokenizer.decode([token for token in own if token != end], skip_special_tokens=True)
+    return Sampled(tuple(own), tuple(logs[:length]), text)

@@ -1,0 +1,136 @@
+"""The whole path on a tiny model: corpus to pairs, both stages, an adapter on disk, and forecasts by its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from foretell.belief import bins
+from foretell.kernels.evaluate.data import Data, read
+from foretell.kernels.evaluate.judge import judge
+from foretell.kernels.evaluate.metrics import assess
+from foretell.kernels.forecast import make
+from foretell.kernels.measurement import Measurement, Status
+from foretell.lm import BadModelName
+from foretell.train.lm.errors import TrainingTrouble
+from foretell.train.lm.pairs import CHOICES, KernelPairs, target_of
+from foretell.train.lm.run import Wanted, train_lm
+from foretell.train.lm.stored import Stored, write
+from tests.train.lm.tiny import pair
+
+torch.set_num_threads(1)
+LEARNT = ("relu_squared_scale", "row_mean", "argmin", "log_softmax")
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    """A few candidates of four operations that are learnt from, and of one that is held out."""
+    whole = read(Path("data/corpus_gpu.parquet"))
+    few: list[dict[str, object]] = []
+    for task in (*LEARNT, "row_var"):
+        rows = [row for row in whole.rows if row["task"] == task]
+        few += [dict(row) for row in rows[:: max(1, len(rows) // 12)][:12]]
+    return replace(whole, rows=few)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("base")
+    model, words = pair()
+    model.save_pretrained(folder)
+    words.save_pretrained(folder)
+    return folder
+
+
+def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path) -> None:
+    sft = Wanted("sft", str(base), tmp_path / "sft", examples=8, dtype="float32", rank=4)
+    small = {"batch_tokens": 16_384, "longest": 12_000}
+    assert "--forecaster local:" in train_lm(data, sft, print, **small)
+    grpo = replace(sft, stage="grpo", into=tmp_path / "grpo", start=tmp_path / "sft" / "adapter", steps=1)
+    train_lm(data, grpo, print, questions=2, answers=2, longest=8, longest_prompt=12_000)
+    forecaster = make(f"local:{tmp_path / 'grpo' / 'adapter'}?base={base}&dtype=float32", 0)
+    pools = data.pools("held_operation", "build")
+    judged = judge(forecaster, pools)
+    assert not judged.troubles
+    figures = assess(judged, "tiny", "held_operation", 0, 20).to_dict()["figures"]
+    assert np.isfinite(figures["spearman"]["value"])
+
+
+def test_the_policy_stage_needs_something_to_go_on_from(data: Data, base: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrainingTrouble, match="--from"):
+        train_lm(data, Wanted("grpo", str(base), tmp_path), print)
+
+
+def test_an_adapter_whose_base_is_not_here_says_so(data: Data, base: Path, tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "/nowhere/base"}')
+    with pytest.raises(BadModelName, match=r"\?base=PATH"):
+        make(f"local:{adapter}", 0)
+
+
+def test_nothing_of_a_held_out_operation_is_learnt_from(data: Data) -> None:
+    world = KernelPairs(data)
+    learnt, kept = world.operations
+    assert sorted(learnt + kept) == sorted(LEARNT)
+    assert len(kept) == 1
+    drawn = world.train(200, 3)
+    assert {example.group for example in drawn} == set(learnt)
+    assert {example.group for example in world.check(20, 0)} == set(kept)
+    assert not any("row_var" in example.messages[0].content for example in drawn)
+
+
+def test_operations_and_outcomes_have_equal_mass(data: Data) -> None:
+    world = KernelPairs(data, structured_share=0.0, reference_share=1.0)
+    drawn = world.train(1500, 0)
+    by_group = {name: [e for e in drawn if e.group == name] for name in {e.group for e in drawn}}
+    counts = np.array([len(examples) for examples in by_group.values()])
+    assert counts.min() > 0.8 * counts.mean()
+    for examples in by_group.values():
+        found = np.bincount([int(np.argmax(e.target)) for e in examples], minlength=len(CHOICES))
+        present = found[found > 0]
+        assert present.max() < 2.0 * present.mean()
+
+
+def test_what_is_drawn_does_not_depend_on_how_many(data: Data) -> None:
+    world = KernelPairs(data)
+    assert world.train(5, 9) == world.train(8, 9)[:5]
+
+
+def test_remarks_of_the_source_are_not_shown(data: Data) -> None:
+    world = KernelPairs(data)
+    shown = "\n".join(example.messages[0].content for example in world.train(60, 1))
+    assert "slip" not in shown
+    assert not [line for line in shown.splitlines() if line.strip().startswith(("# ", "//"))]
+
+
+def test_targets_carry_the_doubt_of_the_measurement() -> None:
+    sure = target_of(Measurement(Status.OK, speedup=1.2, low=1.19, high=1.21))
+    edge = target_of(Measurement(Status.OK, speedup=1.0, low=0.9, high=1.1))
+    assert sure[1 + bins.bin_of(1.2)] > 0.99
+    assert 0.3 < edge[1 + bins.bin_of(1.0)] < 0.7
+    assert target_of(Measurement(Status.WRONG)) == (1.0, *(0.0,) * bins.N_BINS)
+    for target in (sure, edge):
+        assert sum(target) == pytest.approx(1.0)
+
+
+def test_structured_answers_are_read_back(data: Data) -> None:
+    world = KernelPairs(data)
+    for example in world.train(50, 4):
+        told = world.read(world.answer(example.target))
+        assert told is not None
+        assert np.allclose(told, example.target, atol=0.02)
+    assert world.read("faster, I think") is None
+
+
+def test_examples_in_a_file_are_the_same(data: Data, tmp_path: Path) -> None:
+    world = KernelPairs(data)
+    drawn = world.train(6, 0)
+    write(tmp_path / "e.jsonl.gz", world, drawn)
+    again = Stored(tmp_path / "e.jsonl.gz", world).train(6, 0)
+    assert [e.messages for e in again] == [e.messages for e in drawn]
+    assert np.allclose([e.target for e in again], [e.target for e in drawn], atol=1e-5)
