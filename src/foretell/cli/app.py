@@ -8,6 +8,7 @@ import typer
 
 from foretell.cli import ask, collect, doctor, evaluate, forecast, measure, replay, report, search, tasks, tell
 from foretell.cli.data import data
+from foretell.cli.gui import gui
 from foretell.cli.train import train
 
 _EPILOG = "Start with: foretell doctor, then foretell search softmax --profile quick"
@@ -48,3 +49,4 @@ for _verb in (search, ask, tell, measure, forecast, tasks, report, replay, colle
 app.command("eval")(evaluate.evaluate)
 app.add_typer(data, name="data")
 app.add_typer(train, name="train")
+app.add_typer(gui, name="gui")

@@ -1,0 +1,232 @@
+"""One guarded step of an agent's loop, the same for every screen, awaited or not.
+
+Look; tell the agent what has been achieved; let it propose; have the proposal judged; where the guard intervenes let it
+propose again, as often as the guard asks for it (once by default); perform what was proposed last; tell the guard. The
+order of things is written once, as a generator that asks for each of them; two small drivers do what it asks for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from foretell.gui.actions import Action, Kind, Platform
+from foretell.gui.adapters.screen import AsyncScreen, Screen
+from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.verdict import Verdict
+
+MOST_REVISIONS = 8  # of one step, whatever a guard says: then nothing is performed
+MOST_STEPS = 30
+
+Propose = Callable[[Observation, str], Proposal]
+AsyncPropose = Callable[[Observation, str], Awaitable[Proposal] | Proposal]
+
+
+class GuardLike(Protocol):
+    """What the loop needs of a guard: `foretell.gui.guard.Guard` is one."""
+
+    def reset(self) -> None: ...
+
+    def before_action(self, observation: Observation) -> str: ...
+
+    def after_proposal(self, observation: Observation, proposal: Proposal) -> Verdict: ...
+
+    def executed(self, done: Action | Proposal) -> None: ...
+
+    def finished(self, image: Pixels | None = None) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class StepOutcome:
+    """What became of one step.
+
+    `proposals` are all that were made, `verdicts` the guard's on each; the last one, `proposal`, is what was performed,
+    unless `performed` is false. `answer` is what the agent told the user, `finished` whether it ended the episode.
+    """
+
+    observation: Observation
+    proposals: tuple[Proposal, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def performed(self) -> bool:
+        return not self.verdicts[-1].intervene
+
+    @property
+    def proposal(self) -> Proposal:
+        return self.proposals[-1]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the guard had something changed."""
+        return len(self.proposals) > 1
+
+    @property
+    def answer(self) -> str | None:
+        texts = [action.text for action in self.proposal.actions if action.kind is Kind.ANSWER]
+        return texts[-1] if texts and self.performed else None
+
+    @property
+    def finished(self) -> bool:
+        return self.performed and any(action.kind is Kind.TERMINATE for action in self.proposal.actions)
+
+
+def guarded_step(guard: GuardLike, propose: Propose, screen: Screen, goal: str, step: int = 0) -> StepOutcome:
+    """One step. `propose` is given the observation and the guard's text for the prompt, feedback included."""
+    course = _course(guard, goal, step, screen.platform)
+    wish = next(course)
+    while True:
+        done: Any = None
+        try:
+            match wish:
+                case _Look():
+                    done = screen.observe()
+                case _Consult():
+                    done = wish.call()
+                case _Ask():
+                    done = propose(wish.observation, wish.text)
+                case _Do():
+                    screen.perform(wish.action)
+        except BaseException as error:
+            course.throw(error)
+            raise
+        try:
+            wish = course.send(done)
+        except StopIteration as end:
+            return _outcome(end)
+
+
+async def guarded_step_async(
+    guard: GuardLike, propose: AsyncPropose, screen: AsyncScreen, goal: str, step: int = 0
+) -> StepOutcome:
+    """The same, awaited; `propose` may be a coroutine function. The guard thinks in a thread of its own."""
+    course = _course(guard, goal, step, screen.platform)
+    wish = next(course)
+    while True:
+        done: Any = None
+        try:
+            match wish:
+                case _Look():
+                    done = await screen.observe()
+                case _Consult():
+                    done = await asyncio.to_thread(wish.call)
+                case _Ask():
+                    answer = propose(wish.observation, wish.text)
+                    done = await answer if inspect.isawaitable(answer) else answer
+                case _Do():
+                    await screen.perform(wish.action)
+        except BaseException as error:
+            course.throw(error)
+            raise
+        try:
+            wish = course.send(done)
+        except StopIteration as end:
+            return _outcome(end)
+
+
+class GuardedScreen:
+    """One episode: a screen, a goal, a guard that begins anew, and a count of steps."""
+
+    def __init__(self, screen: Screen, guard: GuardLike, goal: str) -> None:
+        self.screen, self.guard, self.goal = screen, guard, goal
+        self.steps = 0
+        guard.reset()
+
+    def step(self, propose: Propose) -> StepOutcome:
+        """Look, propose, judge, perform."""
+        outcome = guarded_step(self.guard, propose, self.screen, self.goal, self.steps)
+        self.steps += 1
+        return outcome
+
+    def run(self, propose: Propose, most_steps: int = MOST_STEPS) -> list[StepOutcome]:
+        """Steps until the agent ends the episode, or the screen says that it is `over`, or `most_steps` of them."""
+        outcomes: list[StepOutcome] = []
+        while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
+            outcomes.append(self.step(propose))
+        self.guard.finished(self.screen.observe())
+        return outcomes
+
+
+class AsyncGuardedScreen:
+    """The same for a screen that is awaited."""
+
+    def __init__(self, screen: AsyncScreen, guard: GuardLike, goal: str) -> None:
+        self.screen, self.guard, self.goal = screen, guard, goal
+        self.steps = 0
+        guard.reset()
+
+    async def step(self, propose: AsyncPropose) -> StepOutcome:
+        outcome = await guarded_step_async(self.guard, propose, self.screen, self.goal, self.steps)
+        self.steps += 1
+        return outcome
+
+    async def run(self, propose: AsyncPropose, most_steps: int = MOST_STEPS) -> list[StepOutcome]:
+        outcomes: list[StepOutcome] = []
+        while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
+            outcomes.append(await self.step(propose))
+        image = await self.screen.observe()
+        await asyncio.to_thread(self.guard.finished, image)
+        return outcomes
+
+
+@dataclass(frozen=True)
+class _Look:
+    pass
+
+
+@dataclass(frozen=True)
+class _Consult:
+    call: Callable[[], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ask:
+    observation: Observation
+    text: str
+
+
+@dataclass(frozen=True)
+class _Do:
+    action: Action
+
+
+_Wish = _Look | _Consult | _Ask | _Do
+_Course = Generator[_Wish, Any, StepOutcome]
+
+
+def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Course:
+    """The order of things."""
+    image: Pixels = yield _Look()
+    observation = Observation(goal, image, step, platform)
+    told: str = yield _Consult(lambda: guard.before_action(observation))
+    proposals: list[Proposal] = [(yield _Ask(observation, told))]
+    verdicts: list[Verdict] = [(yield _Consult(lambda: guard.after_proposal(observation, proposals[-1])))]
+    while verdicts[-1].intervene and len(proposals) <= MOST_REVISIONS:
+        proposals.append((yield _Ask(observation, joined(told, verdicts[-1].feedback))))
+        verdicts.append((yield _Consult(lambda: guard.after_proposal(observation, proposals[-1]))))
+    performed: list[Action] = []
+    try:
+        for action in () if verdicts[-1].intervene else proposals[-1].actions:
+            yield _Do(action)
+            performed.append(action)
+    finally:
+        # Also where one of them failed: the guard must know what the screen went through.
+        guard.executed(replace(proposals[-1], actions=tuple(performed)))
+    return StepOutcome(observation, tuple(proposals), tuple(verdicts))
+
+
+def _ended(screen: Screen | AsyncScreen, outcomes: Sequence[StepOutcome]) -> bool:
+    return bool(getattr(screen, "over", False)) or bool(outcomes and outcomes[-1].finished)
+
+
+def joined(told: str, feedback: str) -> str:
+    """The text for the prompt with the guard's feedback behind it."""
+    return f"{told}\n\n{feedback}" if told and feedback else told or feedback
+
+
+def _outcome(end: StopIteration) -> StepOutcome:
+    outcome: StepOutcome = end.value
+    return outcome

@@ -1,0 +1,198 @@
+"""A browser page by Playwright, sync or async: screenshots, and actions as mouse and keyboard events.
+
+Points are pixels of the screenshot, which a device scale factor makes larger than the page's own. What is to be called
+on the page is worked out as plain values first; the two screens only make the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from foretell.gui.actions import CLICKS, TEXTS, Action, Kind, Platform, Point
+from foretell.gui.adapters import keys
+from foretell.gui.adapters.loop import AsyncGuardedScreen, GuardedScreen, GuardLike
+from foretell.gui.adapters.screen import SPOKEN, WAIT_S, Fault, ScreenError, bad, checked, decode, place
+from foretell.gui.observation import Pixels
+
+SCHEMES = ("http", "https", "about")
+DRAG_STEPS = 12
+TYPE_DELAY_MS = 0.0
+TIMEOUT_MS = 30_000.0
+
+_BUTTONS: Mapping[Kind, tuple[str, int]] = {
+    Kind.CLICK: ("left", 1),
+    Kind.DOUBLE_CLICK: ("left", 2),
+    Kind.TRIPLE_CLICK: ("left", 3),
+    Kind.RIGHT_CLICK: ("right", 1),
+    Kind.MIDDLE_CLICK: ("middle", 1),
+}
+_SIZE = "() => ({width: window.innerWidth, height: window.innerHeight})"
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the page, its `mouse` or its `keyboard`."""
+
+    on: str
+    method: str
+    positional: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+
+def calls(
+    action: Action,
+    size: tuple[int, int],
+    scale: float,
+    schemes: Collection[str] = SCHEMES,
+    timeout_ms: float = TIMEOUT_MS,
+) -> list[Call]:
+    """What performs an action on a page whose screenshot has `size` pixels, `scale` of them to one of the page's."""
+    checked(action, "web", size)
+    kind = action.kind
+
+    def at(point: Point) -> tuple[float, float]:
+        return point.x / scale, point.y / scale
+
+    if kind in CLICKS and action.point is not None:
+        button, count = _BUTTONS[kind]
+        return [Call("mouse", "click", at(action.point), {"button": button, "click_count": count})]
+    if kind is Kind.MOVE and action.point is not None:
+        return [Call("mouse", "move", at(action.point))]
+    if kind is Kind.DRAG and action.point is not None and action.to is not None:
+        return [
+            Call("mouse", "move", at(action.point)),
+            Call("mouse", "down"),
+            Call("mouse", "move", at(action.to), {"steps": DRAG_STEPS}),
+            Call("mouse", "up"),
+        ]
+    if kind is Kind.SCROLL:
+        wheel = Call("mouse", "wheel", (action.dx / scale, action.dy / scale))
+        return [Call("mouse", "move", at(place(action, size))), wheel]
+    if kind is Kind.TYPE:
+        focus = [] if action.point is None else [Call("mouse", "click", at(action.point))]
+        return [*focus, Call("keyboard", "type", (action.text,), {"delay": TYPE_DELAY_MS})]
+    if kind is Kind.KEY:
+        return [Call("keyboard", "press", ("+".join(key.web for key in keys.names(action.keys)),))]
+    if kind is Kind.WAIT:
+        return [Call("page", "wait_for_timeout", (1000.0 * (WAIT_S if action.seconds is None else action.seconds),))]
+    if kind is Kind.NAVIGATE:
+        return [Call("page", "goto", (address(action.text or "", schemes),), {"timeout": timeout_ms})]
+    if kind is Kind.BACK:
+        return [Call("page", "go_back", (), {"timeout": timeout_ms})]
+    if kind in SPOKEN:
+        return []
+    raise bad(f"{kind.value} is no action for a page")
+
+
+def address(text: str, schemes: Collection[str] = SCHEMES) -> str:
+    """The URL that a text means, https where it names no scheme; ScreenError for schemes that are not allowed."""
+    found = text.strip()
+    try:
+        scheme = urlsplit(found).scheme.lower()
+    except ValueError:
+        raise bad("that is no address") from None
+    if not scheme or found[len(scheme) + 1 :].split("/")[0].isdecimal():  # host:port is no scheme
+        found, scheme = f"https://{found}", "https"
+    if any(c.isspace() or not c.isprintable() for c in found):
+        raise bad("an address has no blanks")
+    if scheme not in schemes:
+        raise bad(f"pages are opened by {', '.join(schemes)} only, not by {scheme[:20]!r}")
+    return found
+
+
+class PlaywrightScreen:
+    """A page of `playwright.sync_api`. `schemes` are the addresses that an agent may open."""
+
+    platform: Platform = "web"
+
+    def __init__(self, page: Any, schemes: Collection[str] = SCHEMES, timeout_ms: float = TIMEOUT_MS) -> None:
+        self.page = page
+        self._schemes, self._timeout_ms = tuple(schemes), timeout_ms
+        self._size: tuple[int, int] | None = None
+        self._scale = 1.0
+
+    def observe(self) -> Pixels:
+        try:
+            image = decode(self.page.screenshot(type="png", timeout=self._timeout_ms))
+            width = (self.page.viewport_size or self.page.evaluate(_SIZE))["width"]
+        except _errors() as error:
+            raise _failed(error, "the page gives no screenshot") from None
+        self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1, width)
+        return image
+
+    def perform(self, action: Action) -> None:
+        if self._size is None:
+            self.observe()
+        for call in calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms):
+            try:
+                getattr(_part(self.page, call), call.method)(*call.positional, **call.named)
+            except _errors() as error:
+                raise _failed(error, f"{action.kind.value} failed", action) from None
+
+
+class AsyncPlaywrightScreen:
+    """A page of `playwright.async_api`."""
+
+    platform: Platform = "web"
+
+    def __init__(self, page: Any, schemes: Collection[str] = SCHEMES, timeout_ms: float = TIMEOUT_MS) -> None:
+        self.page = page
+        self._schemes, self._timeout_ms = tuple(schemes), timeout_ms
+        self._size: tuple[int, int] | None = None
+        self._scale = 1.0
+
+    async def observe(self) -> Pixels:
+        try:
+            image = decode(await self.page.screenshot(type="png", timeout=self._timeout_ms))
+            width = (self.page.viewport_size or await self.page.evaluate(_SIZE))["width"]
+        except _errors() as error:
+            raise _failed(error, "the page gives no screenshot") from None
+        self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1, width)
+        return image
+
+    async def perform(self, action: Action) -> None:
+        if self._size is None:
+            await self.observe()
+        for call in calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms):
+            try:
+                await getattr(_part(self.page, call), call.method)(*call.positional, **call.named)
+            except _errors() as error:
+                raise _failed(error, f"{action.kind.value} failed", action) from None
+
+
+class GuardedPage(GuardedScreen):
+    """A sync page, a guard and a goal: `step(propose)`, `run(propose)`."""
+
+    def __init__(self, page: Any, guard: GuardLike, goal: str, schemes: Collection[str] = SCHEMES) -> None:
+        super().__init__(PlaywrightScreen(page, schemes), guard, goal)
+
+
+class AsyncGuardedPage(AsyncGuardedScreen):
+    """The same for an async page."""
+
+    def __init__(self, page: Any, guard: GuardLike, goal: str, schemes: Collection[str] = SCHEMES) -> None:
+        super().__init__(AsyncPlaywrightScreen(page, schemes), guard, goal)
+
+
+def _part(page: Any, call: Call) -> Any:
+    return page if call.on == "page" else getattr(page, call.on)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from playwright.sync_api import Error
+
+    return (Error,)
+
+
+def _failed(error: Exception, what: str, action: Action | None = None) -> ScreenError:
+    """Playwright's error as ours; where a text was to be typed nothing of what it says is repeated."""
+    from playwright.sync_api import TimeoutError as TooSlow
+
+    private = action is not None and action.kind in TEXTS
+    said = "" if private else " ".join(str(error).split())[:_SHOWN_CHARACTERS]
+    fault = Fault.TIMEOUT if isinstance(error, TooSlow) else Fault.FAILED
+    return ScreenError(fault, f"{what}{': ' + said if said else ''}")

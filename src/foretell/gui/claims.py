@@ -1,0 +1,274 @@
+"""From an action and what it changed on the screen to words: its visible effect, and what it has surely achieved.
+
+Claims are for an agent that will believe them, so a doubtful one is not made: it is told as an effect at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from foretell.gui.actions import CLICKS, Action, Kind, Point
+from foretell.gui.effects import Difference, area, centre, distance, grown, holds, strongest, vertical_shift_px
+from foretell.gui.observation import Pixels
+from foretell.gui.shapes import dots_in, field_around, focus_ring, local_box, ticked
+from foretell.gui.words import Box, Reader, Word
+
+NOTHING = "nothing changed"
+DOTS = "••••••"  # stands for a typed secret, whatever its length
+NEAR_SHARE = 0.03  # of the screen's shorter side: a change so close to the point belongs to what was clicked
+QUOTED_CHARACTERS = 60
+HOVER = 80  # levels of a channel: a weaker change at the point may be the pointer's doing alone
+
+_READ_SHARE = 0.15  # of the screen: a larger region is not read
+_SURE = 0.6  # confidence below which what was read is not quoted
+_ALIKE = 0.9  # of the characters, where a text is long enough to forgive one
+_FORGIVING_FROM = 10
+_CONFUSED = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "’": "'", "‘": "'"})
+
+
+class Sort(StrEnum):
+    """What sort of achievement it is; in brackets what has to be true in the page's own state."""
+
+    TYPED = "typed"  # the text stands in a field or a list to choose from (its value holds it)
+    HIDDEN = "hidden"  # something was typed into a field that shows dots (a password field is not empty)
+    TICKED = "ticked"  # a box or a button of several is set (checked)
+    UNTICKED = "unticked"
+    FOCUSED = "focused"  # what was clicked has the keyboard (it is the active element, or holds it)
+    CHANGED = "changed"  # what was clicked has another state (the element, or what is in it, is not as it was)
+    PAGE = "page"  # another page, or something laid over most of it
+    DRAGGED = "dragged"  # both ends of the drag changed (something moved, or was drawn, or set)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One achievement. `box` is where it can be seen, `text` what was typed or the name of what was clicked."""
+
+    sort: Sort
+    sentence: str
+    box: Box | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The visible effect of one action in words, and what it has achieved beyond doubt."""
+
+    sentence: str
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One executed action with the screens around it. `clicked` is where the last click before it was, if known."""
+
+    action: Action
+    before: Pixels
+    after: Pixels
+    difference: Difference
+    reader: Reader | None = None
+    clicked: Point | None = None
+
+    @property
+    def near_px(self) -> float:
+        return max(8.0, NEAR_SHARE * float(min(self.after.shape[:2])))
+
+    def read(self, image: Pixels, box: Box) -> list[Word]:
+        """Words of a box in reading order; none where nobody can read or the box is too large to be worth it."""
+        height, width = image.shape[:2]
+        if self.reader is None or not 0 < area(box) <= _READ_SHARE * width * height:
+            return []
+        return in_order([word for word in self.reader.read(image, box) if word.confidence >= _SURE])
+
+
+def effect_of(scene: Scene) -> Effect:
+    """The rules: what can be said of this action and this change."""
+    kind, changes = scene.action.kind, scene.difference
+    if kind in (Kind.ANSWER, Kind.TERMINATE):
+        return Effect("the answer was given" if kind is Kind.ANSWER else "the end was declared")
+    if not changes.changed:
+        return Effect(_unchanged(scene))
+    if kind is Kind.TYPE:
+        return _typed(scene)
+    if kind is Kind.SCROLL:
+        return _scrolled(scene)
+    if kind is Kind.DRAG:
+        return _dragged(scene)
+    if changes.whole_page:
+        return _page(scene)
+    if kind in CLICKS and scene.action.point is not None:
+        return _clicked(scene, scene.action.point)
+    waited = "while waiting, " if kind is Kind.WAIT else ""
+    return Effect(f"{waited}{_where(changes.regions)}{_now_reads(scene)}")
+
+
+def in_order(words: Sequence[Word]) -> list[Word]:
+    """Words line by line from the top, each line from the left."""
+    lines: list[list[Word]] = []
+    for word in sorted(words, key=lambda w: w.box[1] + w.box[3] / 2):
+        middle = word.box[1] + word.box[3] / 2
+        last = lines[-1][0] if lines else None
+        if last is not None and abs(middle - (last.box[1] + last.box[3] / 2)) < 0.5 * max(last.box[3], word.box[3]):
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return [word for line in lines for word in sorted(line, key=lambda w: w.box[0])]
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, cut where it is long."""
+    line = " ".join(text.split())
+    return f"'{line}'" if len(line) <= QUOTED_CHARACTERS else f"'{line[: QUOTED_CHARACTERS - 1]}…'"
+
+
+def plain(text: str) -> str:
+    """A text as readers may confuse it: without blanks and case, and with look-alikes as one."""
+    return "".join(text.split()).casefold().translate(_CONFUSED)
+
+
+def _same(read: str, typed: str) -> bool:
+    if read == typed:
+        return True
+    forgiving = len(typed) >= _FORGIVING_FROM and abs(len(read) - len(typed)) <= 1
+    return forgiving and SequenceMatcher(None, read, typed, autojunk=False).ratio() >= _ALIKE
+
+
+def _unchanged(scene: Scene) -> str:
+    caret, point = scene.difference.caret, scene.action.point
+    if caret is not None and point is not None and distance(caret, point) <= 4 * scene.near_px:
+        return f"{NOTHING} but a text cursor near the point"
+    match scene.action.kind:
+        case Kind.TYPE:
+            return f"{NOTHING}: the text is not to be seen"
+        case Kind.SCROLL:
+            return f"{NOTHING}: the view did not move"
+        case Kind.WAIT:
+            return f"{NOTHING} while waiting"
+        case _:
+            return NOTHING
+
+
+def _where(regions: Sequence[Box]) -> str:
+    x, y, width, height = regions[0]
+    more = f", and {len(regions) - 1} more" if len(regions) > 1 else ""
+    return f"the area from ({x}, {y}) to ({x + width}, {y + height}) changed{more}"
+
+
+def _now_reads(scene: Scene) -> str:
+    """What the largest changed region says now, where that can be read."""
+    height, width = scene.after.shape[:2]
+    words = scene.read(scene.after, grown(scene.difference.regions[0], 4, 4, width, height))
+    text = " ".join(word.text for word in words)
+    return f"; it now reads {quoted(text)}" if text else ""
+
+
+def _page(scene: Scene) -> Effect:
+    name = _name_at(scene, scene.action.point) if scene.action.kind in CLICKS and scene.action.point else ""
+    sentence = f"after the click on {quoted(name)} another page is shown" if name else "another page is shown"
+    return Effect("most of the screen changed: another page is shown", (Claim(Sort.PAGE, sentence, text=name),))
+
+
+def _typed(scene: Scene) -> Effect:
+    text = (scene.action.text or "").strip()
+    secret = bool(text) and set(text) <= {"•"}
+    if scene.difference.whole_page:
+        return Effect("most of the screen changed: another page is shown")
+    reference = scene.clicked
+    regions = scene.difference.regions
+    region = min(regions, key=lambda box: distance(box, reference)) if reference is not None else regions[0]
+    field = field_around(scene.after, region)
+    place = _in_field(scene, field)
+    dots = dots_in(scene.after, region)
+    if dots > 1 and (secret or dots == len(text)):
+        sentence = f"a text was typed {place.replace('in the', 'into the', 1)}, which shows it as dots"
+        return Effect(f"{dots} dots appeared {place}", (Claim(Sort.HIDDEN, sentence, region),))
+    if secret:
+        return Effect(f"{_where(regions)}; what was typed is hidden")
+    read = " ".join(word.text for word in scene.read(scene.after, field))
+    there, wanted = plain(read), plain(text)
+    if wanted and _same(there, wanted):
+        return Effect(
+            f"{quoted(text)} appeared {place}", (Claim(Sort.TYPED, f"{quoted(text)} is {place}", region, text),)
+        )
+    if len(wanted) > 1 and wanted in there and scene.clicked is not None and holds(field, scene.clicked):
+        sentence = f"{quoted(text)} is {place}, which reads {quoted(read)}"
+        return Effect(f"the text {place} now reads {quoted(read)}", (Claim(Sort.TYPED, sentence, region, text),))
+    if read:
+        return Effect(f"as far as it can be read, the text {place} is now {quoted(read)}")
+    return Effect(f"{_where(regions)}; the typed text cannot be read there")
+
+
+def _in_field(scene: Scene, field: Box) -> str:
+    if scene.clicked is not None and holds(field, scene.clicked):
+        return "in the field that was clicked"
+    at = centre(field)
+    return f"in the field at ({at.x:.0f}, {at.y:.0f})"
+
+
+def _scrolled(scene: Scene) -> Effect:
+    moved = vertical_shift_px(scene.before, scene.after, scene.difference.regions[0])
+    if moved is None:
+        return Effect(_where(scene.difference.regions))
+    return Effect(f"the view moved {'down' if moved > 0 else 'up'} by {abs(moved)} pixels")
+
+
+def _dragged(scene: Scene) -> Effect:
+    start, end, near = scene.action.point, scene.action.to, scene.near_px
+    told = _where(scene.difference.regions)
+    if start is None or end is None:
+        return Effect(told)
+    from_there = scene.difference.region_at(start, near)
+    to_there = scene.difference.region_at(end, near)
+    if from_there is None and to_there is None:
+        return Effect(f"{told}, but neither end of the drag")
+    if from_there is None or to_there is None:
+        return Effect(f"{told}, at {'its end' if from_there is None else 'its beginning'} only")
+    sentence = f"a drag from ({start.x:.0f}, {start.y:.0f}) to ({end.x:.0f}, {end.y:.0f}) changed both places"
+    return Effect(sentence, (Claim(Sort.DRAGGED, sentence, to_there),))
+
+
+def _clicked(scene: Scene, point: Point) -> Effect:
+    regions, mask = scene.difference.regions, scene.difference.mask
+    at = f"({point.x:.0f}, {point.y:.0f})"
+    ring = focus_ring(scene.after, mask, point)
+    if ring is not None:
+        sentence = f"what was clicked at {at} has the focus"
+        return Effect(f"an outline at {at} shows that it has the focus", (Claim(Sort.FOCUSED, sentence, ring),))
+    region = scene.difference.region_at(point, scene.near_px)
+    here = local_box(mask, point, scene.near_px)
+    if region is None or here is None:
+        return Effect(f"{_where(regions)}, which is not where the click was{_now_reads(scene)}")
+    filled = ticked(scene.before, scene.after, here)
+    if filled is not None:
+        name = _name_at(scene, point, right_of=here)
+        words = "was ticked" if filled else "was unticked"
+        sentence = f"{quoted(name)} {words}" if name else f"the box at {at} {words}"
+        return Effect(sentence, (Claim(Sort.TICKED if filled else Sort.UNTICKED, sentence, here, name),))
+    name = _name_at(scene, point)
+    who = quoted(name) if name else f"what is at {at}"
+    more = f"; {len(regions) - 1} more areas changed" if len(regions) > 1 else ""
+    if not holds(here, point):
+        return Effect(f"after the click on {who} the area beside it changed{more}{_now_reads(scene)}")
+    if strongest(scene.before, scene.after, here) < HOVER:
+        return Effect(f"the look of {who} changed a little, as it does under a pointer{more}")
+    sentence = f"{who} was clicked and changed"
+    return Effect(f"{sentence}{more}", (Claim(Sort.CHANGED, sentence, here, name),))
+
+
+def _name_at(scene: Scene, point: Point | None, right_of: Box | None = None) -> str:
+    """The text under a point before the action, or that right of a box on its line; empty where there is none."""
+    if point is None:
+        return ""
+    height, width = scene.before.shape[:2]
+    if right_of is not None:
+        x, y, wide, tall = right_of
+        words = scene.read(scene.before, grown((x + wide, y, 8 * tall, tall), 0, tall // 4, width, height))
+        beside = [word for word in words if word.box[0] - (x + wide) <= 1.5 * tall]
+        return beside[0].text if beside else ""
+    around = grown((int(point.x), int(point.y), 1, 1), width // 5, max(12, height // 30), width, height)
+    for word in scene.read(scene.before, around):
+        if holds(grown(word.box, 3, 3, width, height), point):
+            return word.text
+    return ""

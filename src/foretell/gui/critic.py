@@ -1,0 +1,81 @@
+"""Critics that need no language model: rules alone, and trees over what is seen on the screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from foretell.gui.checks import Finding, check
+from foretell.gui.critic_model import UNUSABLE, CriticModel
+from foretell.gui.explain import explain
+from foretell.gui.features import features
+from foretell.gui.history import History
+from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.sight import Eyes
+
+_UNDOUBTED = 0.02  # P(bad) where no rule speaks
+_TOLD = (
+    "at.away", "at.ink_12", "at.goal_margin", "at.intent_margin", "at.intent_quoted", "type.quoted_best", "stalled",
+    "done_before", "quotes_open", "check.most",
+)  # fmt: skip
+
+
+class RulesCritic:
+    """The deterministic checks alone, as a control: P(bad) is the strength of the strongest finding."""
+
+    name = "rules"
+
+    def __init__(self, pictures: bool = True) -> None:
+        self._pictures = pictures
+
+    def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
+        findings = check(observation, proposal, history)
+        worst = max(findings, key=lambda one: one.strength, default=None)
+        p_bad = _UNDOUBTED if worst is None else min(1.0, max(_UNDOUBTED, worst.strength))
+        text = " ".join(one.sentence for one in findings) or "No rule speaks against it."
+        images = _images(observation, proposal) if self._pictures else {}
+        return Judgement(p_bad, None if worst is None else worst.error, text, _strengths(findings), images)
+
+
+class EmbeddedCritic:
+    """Trees over what is seen: the checks, the place pointed at, its words and those of goal and intent, the history.
+
+    Raises OcrError where the weights to read with are missing, and BadCriticModel where there is no model.
+    """
+
+    name = "embedded"
+
+    def __init__(self, model: CriticModel | None = None, eyes: Eyes | None = None, pictures: bool = True) -> None:
+        self.model = model or CriticModel.load()
+        self.eyes = eyes or Eyes()
+        self._pictures = pictures
+
+    def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
+        findings = check(observation, proposal, history)
+        if proposal.fault is not None or not proposal.actions:
+            text = (
+                " ".join(one.sentence for one in findings) or f"Nothing can be done: {proposal.fault or 'no action'}."
+            )
+            return Judgement(UNUSABLE, ErrorClass.FORMULATION, text, _strengths(findings))
+        sight = self.eyes.see(observation)
+        seen = features(observation, proposal, history, sight, findings)
+        table = self.model.table([seen])
+        p_bad = float(np.clip(self.model.p_bad(table, stated=bool(proposal.intent))[0], 0.0, 1.0))
+        error = self.model.ways(table)[0]
+        told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
+        text = explain(observation, proposal, history, sight, seen, findings)
+        images = _images(observation, proposal) if self._pictures else {}
+        return Judgement(p_bad, error, text, _strengths(findings) | told, images)
+
+
+def _strengths(findings: Sequence[Finding]) -> dict[str, float]:
+    return {f"check.{one.error.value}": one.strength for one in sorted(findings, key=lambda one: one.strength)}
+
+
+def _images(observation: Observation, proposal: Proposal) -> Mapping[str, Pixels]:
+    from foretell.gui.marker import evidence
+
+    return evidence(observation.image, proposal)

@@ -1,0 +1,165 @@
+"""Recorded proposals: what a critic learns from and is measured on. One folder, one `proposals.jsonl`, many pictures.
+
+Each line is one `Row`; its picture is a PNG named relative to the folder, shared by the rows that saw the same screen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from foretell.gui.actions import Action
+from foretell.gui.history import History, Step
+from foretell.gui.judgement import ErrorClass
+from foretell.gui.observation import Observation, Pixels, Proposal
+
+Split = Literal["train", "held_out"]
+FILE = "proposals.jsonl"
+
+
+class DatasetError(ValueError):
+    """A recorded line cannot be read, or its picture is not there. Says which line and why."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One labelled proposal on one screen. `error` is None for a good one.
+
+    `image` is the picture's path relative to the folder. `seed` and `step` say where in which episode it was.
+    """
+
+    id: str
+    task: str
+    seed: int
+    step: int
+    split: Split
+    goal: str
+    image: str
+    history: History
+    proposal: Proposal
+    bad: bool
+    error: ErrorClass | None = None
+
+    def __post_init__(self) -> None:
+        if self.bad != (self.error is not None):
+            raise DatasetError(f"row {self.id}: a bad proposal has an error class and a good one has none")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as JSON."""
+        return {
+            "id": self.id,
+            "task": self.task,
+            "seed": self.seed,
+            "step": self.step,
+            "split": self.split,
+            "goal": self.goal,
+            "image": self.image,
+            "history": history_to_dict(self.history),
+            "proposal": proposal_to_dict(self.proposal),
+            "label": "bad" if self.bad else "good",
+            "error": None if self.error is None else self.error.value,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Row:
+        """The row that `to_dict` wrote; DatasetError where a field is missing or means nothing."""
+        try:
+            if data["label"] not in ("good", "bad") or data["split"] not in ("train", "held_out"):
+                raise ValueError(f"label {data['label']!r} or split {data['split']!r} is not one of those known")
+            return Row(
+                id=str(data["id"]),
+                task=str(data["task"]),
+                seed=int(data["seed"]),
+                step=int(data["step"]),
+                split=data["split"],
+                goal=str(data["goal"]),
+                image=str(data["image"]),
+                history=history_from_dict(data["history"]),
+                proposal=proposal_from_dict(data["proposal"]),
+                bad=data["label"] == "bad",
+                error=None if data.get("error") is None else ErrorClass(data["error"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(f"a recorded proposal cannot be read: {error}") from error
+
+    def observation(self, folder: Path) -> Observation:
+        """What the critic is shown: the goal and the picture, read from the folder."""
+        return Observation(self.goal, load_image(folder / self.image), self.step)
+
+
+def proposal_to_dict(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "actions": [action.to_dict() for action in proposal.actions],
+        "intent": proposal.intent,
+        "raw": proposal.raw,
+        "fault": proposal.fault,
+    }
+
+
+def proposal_from_dict(data: Mapping[str, Any]) -> Proposal:
+    actions = tuple(Action.from_dict(action) for action in data["actions"])
+    return Proposal(actions, data.get("intent"), data.get("raw", ""), data.get("fault"))
+
+
+def history_to_dict(history: History) -> dict[str, Any]:
+    steps = [
+        {"action": step.action.to_dict(), "screen": step.screen, "changed": step.changed, "intent": step.intent}
+        for step in history.steps
+    ]
+    return {"achieved": list(history.achieved), "effect": history.effect, "steps": steps, "count": history.count}
+
+
+def history_from_dict(data: Mapping[str, Any]) -> History:
+    steps = tuple(
+        Step(Action.from_dict(step["action"]), step["screen"], bool(step["changed"]), step.get("intent"))
+        for step in data.get("steps", ())
+    )
+    count = int(data.get("count", len(steps)))
+    return History(tuple(data.get("achieved", ())), data.get("effect", ""), steps, count)
+
+
+def write_rows(folder: Path, rows: Iterable[Row], append: bool = False) -> None:
+    """Write (or add) rows to the folder's file; their pictures are the caller's to save with `save_image`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / FILE).open("a" if append else "w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row.to_dict(), ensure_ascii=False) + "\n")
+
+
+def read_rows(folder: Path) -> Iterator[Row]:
+    """Every row of a folder, in order; DatasetError names the line that cannot be read."""
+    path = folder / FILE
+    if not path.is_file():
+        raise DatasetError(f"{path} does not exist: record proposals into that folder first")
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield Row.from_dict(json.loads(line))
+            except ValueError as error:
+                raise DatasetError(f"{path}, line {number}: {error}") from error
+
+
+def save_image(path: Path, image: Pixels) -> None:
+    """Write an RGB picture as PNG, making its folder."""
+    from PIL import Image
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image).save(path)
+
+
+def load_image(path: Path) -> Pixels:
+    """Read a picture as RGB; DatasetError where it is not there."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as file:
+            return np.asarray(file.convert("RGB"), dtype=np.uint8)
+    except OSError as error:
+        raise DatasetError(f"the picture {path} cannot be read: {error}") from error

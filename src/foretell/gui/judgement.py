@@ -1,0 +1,51 @@
+"""What a critic says of a proposal: how likely it is wrong, in what way, and what is seen that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from foretell.gui.history import History
+from foretell.gui.observation import Observation, Pixels, Proposal
+
+
+class ErrorClass(StrEnum):
+    """The twelve ways to go wrong that HiViG (arXiv 2606.11078) tells apart, in words of our own."""
+
+    GROUNDING = "grounding"  # the right target, missed: the point lies beside it
+    PREREQUISITE = "prerequisite"  # a step that has to come first was left out: no focus, an overlay in the way
+    SEMANTIC = "semantic"  # hits an element, but one that means something else
+    TERMINATION = "termination"  # stops too early, does not answer first, or goes on after the goal is met
+    CONSTRAINT = "constraint"  # breaks a condition that the goal states: the wrong one of several alike
+    FORMULATION = "formulation"  # cannot be read, or lacks what its kind needs
+    OBSERVATION = "observation"  # looks for what can be seen already
+    SUBOPTIMAL = "suboptimal"  # small steps where one would do
+    VECTOR = "vector"  # scrolls or drags the wrong way, or far too little
+    HALLUCINATION = "hallucination"  # acts on something that is not there
+    TIMING = "timing"  # acts while the screen is still busy
+    MISALIGNMENT = "misalignment"  # does something else than it says
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """`p_bad` is the chance that the proposal is wrong; `error` the likeliest way, where it may be wrong at all.
+
+    `explanation` describes what is seen and what would happen, and prescribes nothing. `evidence` are named numbers
+    that it rests on, `images` named pictures (the marked screenshot, the crop around the point).
+    """
+
+    p_bad: float
+    error: ErrorClass | None
+    explanation: str
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    images: Mapping[str, Pixels] = field(default_factory=dict)
+
+
+class Critic(Protocol):
+    """Judges proposals before they are executed. Raises nothing but its own typed errors; `name` goes into traces."""
+
+    name: str
+
+    def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement: ...

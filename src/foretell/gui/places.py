@@ -1,0 +1,268 @@
+"""The places of a screen that an agent could mean: each with its kind of control, its text, label and colour.
+
+The instruction itself is often drawn on the page. Lines that together repeat the goal are set apart, so that its words
+are not taken for things one could click.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from foretell.gui.elements import Element, Screen, distance
+from foretell.gui.observation import Pixels
+from foretell.gui.wording import alike, folded, tokens
+from foretell.gui.words import Box, Word
+
+PlaceKind = Literal["button", "checkbox", "radio", "field", "link", "text", "icon", "shape", "panel"]
+
+_REPEATS = 0.72  # share of the goal that lines have to repeat to be the instruction
+_PANEL_SHARE = 0.12  # of the picture: a larger box is a panel, not a control
+_TALL = 140  # pixels: a taller box is no button
+
+
+@dataclass(frozen=True)
+class Place:
+    """Something an agent could act on. `text` stands in it, `label` beside it; `marked` is a tick or a bright fill."""
+
+    kind: PlaceKind
+    box: Box
+    text: str = ""
+    label: str = ""
+    colour: tuple[int, int, int] = (255, 255, 255)
+    round: float = 0.0
+    marked: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called on the screen: its text, else its label."""
+        return self.text or self.label
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        x, y, w, h = self.box
+        return x + w / 2, y + h / 2
+
+    @property
+    def area(self) -> int:
+        return self.box[2] * self.box[3]
+
+    def away(self, x: float, y: float) -> float:
+        """Pixels to its box; negative inside."""
+        return distance(self.box, x, y)
+
+
+@dataclass(frozen=True)
+class Places:
+    """All places of one screen, without those of the instruction. `instruction` is where the goal is repeated."""
+
+    all: tuple[Place, ...]
+    words: tuple[Word, ...]
+    instruction: Box | None
+
+    def under(self, x: float, y: float) -> Place | None:
+        """The smallest place that holds the point; a control before the text in it, but not a bar before its parts."""
+        held = sorted((place for place in self.all if place.away(x, y) <= 0), key=lambda p: p.area)
+        controls = [p for p in held if p.kind not in ("text", "panel")]
+        if not held:
+            return None
+        return controls[0] if controls and (controls[0] is held[0] or not self._is_bar(controls[0])) else held[0]
+
+    def _is_bar(self, place: Place) -> bool:
+        """Whether a box holds several things side by side, with more room between them than words have."""
+        parts = sorted(p.box for p in self.all if p is not place and p.area < place.area and _inside(p.box, place.box))
+        gaps = [right[0] - left[0] - left[2] for left, right in pairwise(parts)]
+        return any(gap > 1.2 * max(part[3] for part in parts) for gap in gaps)
+
+    def nearest(self, x: float, y: float) -> Place | None:
+        """The place that the point is closest to, panels left aside."""
+        return min((p for p in self.all if p.kind != "panel"), key=lambda p: p.away(x, y), default=None)
+
+
+def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Places:
+    """What one could act on, from the elements of a screen and the words read on it."""
+    told = instruction(words, goal)
+    band = _band([words[i].box for i in told], screen)
+    strange = {word.box for word in words if _strange(word.text, goal)}
+    page_words = [word for i, word in enumerate(words) if i not in told and word.box not in strange]
+    read = [word.box for word in words if word.box not in strange]
+    found: list[Place] = []
+    for element in screen.elements:
+        if band is not None and _inside(element.box, band):
+            continue
+        found.append(_control(element, page_words, screen))
+    for line in screen.lines:
+        if line in read or any(_inside(line, box) for box in read) or (band is not None and _inside(line, band)):
+            continue
+        found.extend(_icon(image, piece, found) for piece in _apart(line, screen))
+    for word in page_words:
+        host = next((p for p in found if p.kind in ("button", "field") and _inside(word.box, p.box)), None)
+        if host is None or host.kind == "field" or word.text != host.text:
+            found.append(Place(_text_kind(image, word.box), word.box, word.text, colour=_ink(image, word.box)))
+    found = [_labelled(place, page_words) for place in found]
+    return Places(tuple(found), tuple(page_words), band)
+
+
+def instruction(words: list[Word], goal: str) -> set[int]:
+    """The numbers of the lines that together repeat the goal; none where it is not drawn on the screen."""
+    want = "".join(tokens(goal))
+    if not want:
+        return set()
+    order = sorted(range(len(words)), key=lambda i: (words[i].box[1] + words[i].box[3] // 2, words[i].box[0]))
+    best: tuple[float, set[int]] = (0.0, set())
+    for start, first in enumerate(order[:12]):
+        have, used = "", set[int]()
+        for i in order[start : start + 10]:
+            piece = "".join(tokens(words[i].text))
+            if not piece or len(have) + len(piece) > 1.25 * len(want) + 4:
+                break
+            have, used = have + piece, used | {i}
+            score = SequenceMatcher(None, have, want, autojunk=False).ratio()
+            if score > best[0] + 1e-9:
+                best = (score, set(used))
+        if best[0] > 0.97 or first == order[-1]:
+            break
+    return best[1] if best[0] >= _REPEATS and len(want) >= 6 else set()
+
+
+def _control(element: Element, words: list[Word], screen: Screen) -> Place:
+    """A box or a small shape as a control, with the text that stands in it."""
+    x, _, w, h = element.box
+    inside = [word for word in words if _inside(word.box, element.box)]
+    text = " ".join(word.text for word in inside)
+    kind: PlaceKind
+    if element.kind == "square":
+        kind = "checkbox"
+    elif element.kind == "disc":
+        kind = "radio" if min(element.colour) > 200 else "shape"
+    elif element.kind == "shape":
+        kind = "shape"
+    elif w * h > _PANEL_SHARE * screen.width * screen.height or h > _TALL:
+        kind = "shape" if not inside and max(w, h) < 0.5 * screen.width else "panel"
+    elif not inside:
+        kind = "field" if w > 1.6 * h and min(element.colour) > 225 else "shape"
+    else:
+        left = min(word.box[0] for word in inside) - x
+        right = x + w - max(word.box[0] + word.box[2] for word in inside)
+        centred = abs(left - right) < 0.15 * w + 6
+        white = min(element.colour) > 250
+        kind = "button" if (centred and (not white or left < 0.25 * w)) or not white else "field"
+        if len(inside) > 3:
+            kind = "panel"
+    filled = element.area / max(1, w * h)
+    marked = bool(inside) if kind in ("checkbox", "radio") else False
+    return Place(kind, element.box, text, "", element.colour, filled, marked)
+
+
+def _icon(image: Pixels, line: Box, controls: list[Place]) -> Place:
+    """Ink that cannot be read: a tick in a box, a picture, a small shape."""
+    _, _, w, h = line
+    colour = _ink(image, line)
+    squarish = 0.75 < w / max(1, h) < 1.33
+    twin = any(
+        p.kind == "checkbox" and abs(p.box[2] - w) <= 0.25 * w and abs(p.box[3] - h) <= 0.25 * h for p in controls
+    )
+    if twin and squarish and _vivid(colour):
+        return Place("checkbox", line, colour=colour, marked=True)
+    return Place("shape" if squarish and _vivid(colour) and h > 12 else "icon", line, colour=colour)
+
+
+def _labelled(place: Place, words: list[Word]) -> Place:
+    """With the text beside it, where the place holds none: to the right of ticks, to the left of or above fields."""
+    if place.kind in ("text", "link", "panel") or (place.text and place.kind not in ("field", "checkbox", "radio")):
+        return place
+    x, y, w, h = place.box
+    best: tuple[float, str] | None = None
+    for word in words:
+        wx, wy, ww, wh = word.box
+        if _inside(word.box, place.box):
+            continue
+        row = min(y + h, wy + wh) - max(y, wy) > 0.4 * min(h, wh)
+        over = min(x + w, wx + ww) - max(x, wx) > 0
+        if row and wx >= x + w - 4:
+            gap = (wx - x - w) * (1.0 if place.kind in ("checkbox", "radio") else 2.5)
+        elif row and wx + ww <= x + 4:
+            gap = (x - wx - ww) * (1.0 if place.kind == "field" else 2.0)
+        elif over and wy + wh <= y + 4:
+            gap = (y - wy - wh) * 1.5 + 10
+        else:
+            continue
+        if gap < 4 * max(20, wh) and (best is None or gap < best[0]):
+            best = (gap, word.text)
+    return place if best is None else _with_label(place, best[1])
+
+
+def _with_label(place: Place, label: str) -> Place:
+    return Place(place.kind, place.box, place.text, label, place.colour, place.round, place.marked)
+
+
+def _text_kind(image: Pixels, box: Box) -> PlaceKind:
+    red, green, blue = _ink(image, box)
+    return "link" if blue > 120 and blue > red + 60 and blue > green + 40 else "text"
+
+
+def _ink(image: Pixels, box: Box) -> tuple[int, int, int]:
+    """The colour of the ink in a box: that of the pixels furthest from its ground."""
+    x, y, w, h = box
+    part = image[y : y + h, x : x + w].reshape(-1, 3).astype(np.int16)
+    if not len(part):
+        return 0, 0, 0
+    part = part[:: max(1, len(part) // 1500)]
+    ground = np.median(part, axis=0)
+    far = np.abs(part - ground).sum(axis=1)
+    chosen = part[far >= max(1.0, 0.7 * float(far.max()))]
+    red, green, blue = (int(c) for c in np.median(chosen if len(chosen) else part, axis=0))
+    return red, green, blue
+
+
+def _vivid(colour: tuple[int, int, int]) -> bool:
+    return max(colour) - min(colour) > 60 or max(colour) < 60
+
+
+def _inside(box: Box, outer: Box) -> bool:
+    """Whether the middle of a box lies in another that is not much smaller."""
+    cx, cy = box[0] + box[2] / 2, box[1] + box[3] / 2
+    return distance(outer, cx, cy) <= 0 and box[2] <= outer[2] + 8 and box[3] <= outer[3] + 8
+
+
+def _band(boxes: list[Box], screen: Screen) -> Box | None:
+    """The rows of the instruction, over the whole width where no other text shares them."""
+    if not boxes:
+        return None
+    left, top = min(b[0] for b in boxes), min(b[1] for b in boxes)
+    right, bottom = max(b[0] + b[2] for b in boxes), max(b[1] + b[3] for b in boxes)
+    shared = any(
+        line not in boxes and top <= line[1] + line[3] / 2 <= bottom and line[2] > 2 * line[3] for line in screen.lines
+    )
+    return (left, top, right - left, bottom - top) if shared else (0, max(0, top - 6), screen.width, bottom - top + 12)
+
+
+def _strange(text: str, goal: str) -> bool:
+    """Whether a reading has no letter or digit of the kind that the goal is written in: an icon, most likely."""
+    latin = sum(c.isalnum() and ord(c) < 0x250 for c in goal)
+    letters = [c for c in text if c.isalnum() or ord(c) > 0x2000]
+    return latin > 0 and bool(letters) and sum(ord(c) >= 0x250 for c in letters) > 0.5 * len(letters)
+
+
+def _apart(line: Box, screen: Screen) -> list[Box]:
+    """The pieces of a row of icons."""
+    x, y, w, h = line
+    columns = screen.ink[y : y + h, x : x + w].any(axis=0)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], columns, [False])).astype(np.int8)))
+    runs = [[int(a), int(b)] for a, b in edges.reshape(-1, 2)]
+    joined = runs[:1]
+    for start, end in runs[1:]:
+        if start - joined[-1][1] < max(3, 0.12 * h):
+            joined[-1][1] = end
+        else:
+            joined.append([start, end])
+    return [(x + start, y, end - start, h) for start, end in joined if end - start >= 3]
+
+
+def says(place: Place, text: str) -> float:
+    """How alike the place's text or label is to a text."""
+    return max(alike(place.text, text), 0.95 * alike(place.label, text)) if folded(text) else 0.0

@@ -1,0 +1,204 @@
+"""Traces: every step of a guarded episode as lines of JSON and PNG pictures in a folder, to look at and to re-score.
+
+`trace.jsonl` is only ever appended to, and a picture is whole on disk before the line that names it. A crash can tear
+the last line; reading leaves that one out, and writing on begins after the last whole one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from foretell.gui.dataset import history_from_dict, load_image, proposal_from_dict, save_image
+from foretell.gui.history import History
+from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.observation import Observation, Pixels, Proposal
+
+FILE = "trace.jsonl"
+_PICTURES = "images"
+_REMEMBERED = 8  # pictures that are not written a second time
+
+
+class TraceError(ValueError):
+    """There is no trace, or a line in it is not what was written; says which and what to do."""
+
+
+class TraceWriter:
+    """Appends to the trace in a folder, which is made if absent. Not for two processes at once.
+
+    Without `pictures` only the lines are written. `clock` gives seconds since the epoch.
+    """
+
+    def __init__(self, folder: Path, pictures: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self._pictures, self._clock = pictures, clock
+        self._written: dict[str, str] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / FILE
+        whole = path.read_bytes() if path.exists() else b""
+        self._file = path.open("ab")
+        if whole and not whole.endswith(b"\n"):
+            self._file.truncate(whole.rfind(b"\n") + 1)
+        self._count = whole.count(b"\n")
+
+    def append(self, event: str, data: Mapping[str, Any], pictures: Mapping[str, Pixels] | None = None) -> None:
+        """Write one event; when this returns it is on disk. Names of pictures become those of their files."""
+        named = {name: self._save(name, pixels) for name, pixels in (pictures or {}).items()} if self._pictures else {}
+        line = {"event": event, "t": round(self._clock(), 3), **data, "images": named}
+        self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._count += 1
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _save(self, name: str, pixels: Pixels) -> str:
+        digest = hashlib.blake2b(repr(pixels.shape).encode() + pixels.tobytes(), digest_size=8).hexdigest()
+        if digest not in self._written:
+            plain = "".join(c if c.isalnum() else "-" for c in name)
+            relative = f"{_PICTURES}/{self._count:04d}-{plain}-{digest}.png"
+            partial = self.folder / f"{relative}.partial.png"
+            save_image(partial, pixels)
+            partial.replace(self.folder / relative)
+            self._written[digest] = relative
+            while len(self._written) > _REMEMBERED:
+                del self._written[next(iter(self._written))]
+        return self._written[digest]
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One proposal of a step and what the guard said of it; `judgement` is None where there was none."""
+
+    proposal: Proposal
+    history: History
+    judgement: Judgement | None
+    verdict: Mapping[str, Any]
+    critic: str
+    seconds: float
+    images: Mapping[str, str]
+
+    @property
+    def intervened(self) -> bool:
+        return bool(self.verdict.get("intervene"))
+
+
+@dataclass(frozen=True, eq=False)
+class TraceStep:
+    """One step: proposals in the order they came, what was executed and what that did, as far as it is known."""
+
+    step: int
+    goal: str
+    platform: str
+    rounds: tuple[Round, ...]
+    executed: tuple[Mapping[str, Any], ...] | None = None
+    effect: str = ""
+    achieved: tuple[str, ...] = ()
+    after: str | None = None
+    t: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a folder holds. `torn` tells that a crash cut the last line short; `faults` are the guard's own troubles."""
+
+    folder: Path
+    steps: tuple[TraceStep, ...]
+    faults: tuple[Mapping[str, Any], ...] = ()
+    outcome: Mapping[str, Any] | None = None
+    torn: bool = False
+
+    def picture(self, name: str) -> Pixels:
+        """A picture by the name that a step gives; TraceError where it is not there."""
+        try:
+            return load_image(self.folder / name)
+        except ValueError as error:
+            raise TraceError(str(error)) from error
+
+    def observation(self, step: TraceStep, round_: Round) -> Observation:
+        """What the critic was shown."""
+        if "before" not in round_.images:
+            raise TraceError(f"step {step.step} of {self.folder} has no picture: it was traced without")
+        platform: Any = step.platform
+        return Observation(step.goal, self.picture(round_.images["before"]), step.step, platform)
+
+
+def read(folder: Path) -> Trace:
+    """Read a trace, a torn last line left out. TraceError where there is none, or another line is damaged."""
+    path = folder / FILE
+    if not path.is_file():
+        raise TraceError(f"there is no {FILE} in {folder}: give the folder that a guard traced into")
+    *lines, rest = path.read_bytes().split(b"\n")
+    events = [_event(path, number, line) for number, line in enumerate(lines, 1)]
+    torn = bool(rest.strip())
+    if torn:
+        # A last line that lacks nothing but its newline was written whole.
+        with suppress(TraceError):
+            events.append(_event(path, len(lines) + 1, rest))
+            torn = False
+    return _folded(folder, path, events, torn)
+
+
+def _event(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+        if isinstance(data, dict) and isinstance(data.get("event"), str):
+            return data
+        raise ValueError("not an event")
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}, line {number} is damaged ({error}): take it out to read the rest") from error
+
+
+def _folded(folder: Path, path: Path, events: list[dict[str, Any]], torn: bool) -> Trace:
+    steps: list[dict[str, Any]] = []
+    faults: list[Mapping[str, Any]] = []
+    outcome: Mapping[str, Any] | None = None
+    for number, event in enumerate(events, 1):
+        try:
+            match event["event"]:
+                case "proposed":
+                    if not steps or steps[-1]["step"] != event["step"] or steps[-1].get("executed") is not None:
+                        new = {"step": event["step"], "goal": event["goal"], "platform": event["platform"]}
+                        steps.append(new | {"rounds": (), "t": event["t"]})
+                    steps[-1]["rounds"] += (_round(event),)
+                case "executed" if steps:
+                    steps[-1]["executed"] = tuple(event["actions"])
+                case "effect" if steps:
+                    steps[-1] |= {"effect": event["effect"], "achieved": tuple(event["achieved"])}
+                    steps[-1]["after"] = event["images"].get("after")
+                case "fault":
+                    faults.append(event)
+                case "end":
+                    outcome = event
+        except (KeyError, TypeError, ValueError) as error:
+            raise TraceError(f"{path}, line {number} is no event of a guard ({error!r})") from error
+    return Trace(folder, tuple(TraceStep(**step) for step in steps), tuple(faults), outcome, torn)
+
+
+def _round(event: Mapping[str, Any]) -> Round:
+    said = event["judgement"]
+    judgement = None
+    if said is not None:
+        error = None if said["error"] is None else ErrorClass(said["error"])
+        judgement = Judgement(float(said["p_bad"]), error, said["explanation"], dict(said["evidence"]))
+    proposal, history = proposal_from_dict(event["proposal"]), history_from_dict(event["history"])
+    return Round(
+        proposal, history, judgement, event["verdict"], event["critic"], float(event["seconds"]), dict(event["images"])
+    )

@@ -1,0 +1,211 @@
+"""Trains the learned critic on recorded proposals: `python -m foretell.gui.train_critic FOLDER --into MODEL.npz`.
+
+Every proposal is shown twice, with what the agent said and without. Chances and thresholds are learnt from scores of
+tasks that the trees had not seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.gui.checks import check
+from foretell.gui.critic_model import SHIPPED, Chances, CriticModel, Scale
+from foretell.gui.dataset import Row, read_rows
+from foretell.gui.features import features
+from foretell.gui.judgement import ErrorClass
+from foretell.gui.observation import Observation, Pixels
+from foretell.gui.sight import Eyes
+from foretell.gui.threshold import threshold_for
+from foretell.trees import FloatArray, Trees, of_boosting
+
+BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
+LEAST_OF_CLASS = 8
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many trees, and in how many parts tasks are left out; less makes a quick model for tests."""
+
+    trees: int = 250
+    members: int = 3
+    error_trees: int = 60
+    folds: int = 6
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Rows as the model sees them: each once with its intent and once without."""
+
+    names: tuple[str, ...]
+    table: FloatArray
+    bad: NDArray[np.bool_]
+    error: NDArray[Any]
+    task: NDArray[Any]
+    stated: NDArray[np.bool_]
+    held_out: NDArray[np.bool_]
+    ids: NDArray[Any]
+
+    def where(self, chosen: NDArray[np.bool_]) -> Shown:
+        return Shown(
+            self.names,
+            self.table[chosen],
+            self.bad[chosen],
+            self.error[chosen],
+            self.task[chosen],
+            self.stated[chosen],
+            self.held_out[chosen],
+            self.ids[chosen],
+        )
+
+
+def without_intent(row: Row) -> Row:
+    """The same row of an agent that does not say what it means to do."""
+    history = replace(row.history, steps=tuple(replace(step, intent=None) for step in row.history.steps))
+    return replace(row, proposal=replace(row.proposal, intent=None), history=history)
+
+
+def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None) -> Shown:
+    """The features of every row, with and without its intent. Rows that share a picture should stand together."""
+    eyes = Eyes()
+    told: list[dict[str, float]] = []
+    kept: list[Row] = []
+    picture = ""
+    image: Pixels | None = None
+    for number, row in enumerate(rows):
+        if row.image != picture or image is None:
+            picture, image = row.image, row.observation(folder).image
+        for shown in (row, without_intent(row)) if row.proposal.intent else (row,):
+            observation = Observation(shown.goal, image, shown.step)
+            sight = eyes.see(observation)
+            findings = check(observation, shown.proposal, shown.history)
+            told.append(features(observation, shown.proposal, shown.history, sight, findings))
+            kept.append(shown)
+        if number % 500 == 499:
+            say(f"{number + 1} proposals looked at")
+    names = tuple(sorted({name for row in told for name in row}))
+    table = np.array([[row.get(name, np.nan) for name in names] for row in told]).reshape(len(told), len(names))
+    return Shown(
+        names,
+        table,
+        np.array([row.bad for row in kept]),
+        np.array(["" if row.error is None else row.error.value for row in kept]),
+        np.array([row.task for row in kept]),
+        np.array([bool(row.proposal.intent) for row in kept]),
+        np.array([row.split == "held_out" for row in kept]),
+        np.array([row.id for row in kept]),
+    )
+
+
+def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = lambda text: None) -> CriticModel:
+    """A model of these rows, which should hold training tasks only."""
+    effort = effort or Effort()
+    scores = left_out_scores(shown, seed, effort, say)
+    stated, unstated = (fit_scale(scores[own], shown.bad[own]) for own in (shown.stated, ~shown.stated))
+    say("fitting on all tasks")
+    bad = _fit_bad(shown, seed, effort)
+    about = {"rows": len(shown.bad), "tasks": len(set(shown.task.tolist())), "seed": seed}
+    return CriticModel(shown.names, bad, _fit_errors(shown, seed, effort), stated, unstated, about)
+
+
+def fit_scale(scores: FloatArray, bad: NDArray[np.bool_]) -> Scale:
+    """How scores of left-out tasks are read; the plain scale where there are no two outcomes to learn from."""
+    if bad.all() or not bad.any():
+        return Scale()
+    chances = fit_chances(scores, bad)
+    p_bad = chances.apply(scores)
+    return Scale(chances, tuple(threshold_for(p_bad[~bad], bound) for bound in BOUNDS))
+
+
+def left_out_scores(shown: Shown, seed: int, effort: Effort, say: Say = lambda text: None) -> FloatArray:
+    """Scores of each row by trees that never saw its task."""
+    tasks = np.array(sorted(set(shown.task.tolist())))
+    np.random.default_rng(seed).shuffle(tasks)
+    scores = np.full(len(shown.bad), np.nan)
+    for number, part in enumerate(np.array_split(tasks, min(effort.folds, len(tasks)))):
+        out = np.isin(shown.task, part)
+        trees = _fit_bad(shown.where(~out), seed + number, replace(effort, members=1))
+        scores[out] = np.mean([one.predict(shown.table[out]) for one in trees], axis=0)
+        say(f"part {number + 1}: {int(out.sum())} rows of {len(part)} tasks left out")
+    return scores
+
+
+def fit_chances(scores: FloatArray, bad: NDArray[np.bool_]) -> Chances:
+    """Beta calibration by logistic regression; falls back to Platt's two numbers where it would not rise."""
+    from sklearn.linear_model import LogisticRegression
+
+    logs = np.stack((-np.logaddexp(0.0, -scores), np.logaddexp(0.0, scores)), axis=1)
+    fitted = LogisticRegression(C=10.0).fit(logs, bad)
+    rise, fall = (float(c) for c in fitted.coef_[0])
+    if rise >= 0.0 and fall >= 0.0:
+        return Chances(rise, fall, float(fitted.intercept_[0]))
+    fitted = LogisticRegression(C=10.0).fit(scores[:, None], bad)
+    slope = max(1e-3, float(fitted.coef_[0, 0]))
+    return Chances(slope, slope, float(fitted.intercept_[0]))
+
+
+def _fit_bad(shown: Shown, seed: int, effort: Effort) -> tuple[Trees, ...]:
+    return tuple(
+        _boosted(shown.table, shown.bad, _weights(shown), effort.trees, seed + 101 * i) for i in range(effort.members)
+    )
+
+
+def _fit_errors(shown: Shown, seed: int, effort: Effort) -> dict[ErrorClass, Trees]:
+    wrong = shown.where(shown.bad)
+    found = {}
+    for kind in ErrorClass:
+        own = wrong.error == kind.value
+        if LEAST_OF_CLASS <= own.sum() < len(own):
+            found[kind] = _boosted(wrong.table, own, None, effort.error_trees, seed)
+    return found
+
+
+def _weights(shown: Shown) -> FloatArray:
+    """Each task counts by the root of its rows, so that long ones do not drown the others."""
+    _, at, count = np.unique(shown.task, return_inverse=True, return_counts=True)
+    weights = 1.0 / np.sqrt(count[at])
+    return np.asarray(weights / weights.mean())
+
+
+def _boosted(table: FloatArray, target: NDArray[np.bool_], weights: FloatArray | None, trees: int, seed: int) -> Trees:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(
+        max_iter=trees,
+        learning_rate=0.06,
+        max_leaf_nodes=15,
+        min_samples_leaf=15,
+        l2_regularization=3.0,
+        max_features=0.35,
+        random_state=seed,
+    )
+    known = table.astype(np.float32)
+    known[:, ~np.isfinite(known).any(axis=0)] = 0.0  # a column of which nothing is known here can split nothing
+    return of_boosting(model.fit(known, target, sample_weight=weights))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="recorded proposals")
+    parser.add_argument("--into", type=Path, default=Path(__file__).parent / "models" / SHIPPED)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--all", action="store_true", help="learn from the held-out tasks too")
+    options = parser.parse_args(arguments)
+    began_s = time.monotonic()
+    rows = [row for row in read_rows(options.folder) if options.all or row.split == "train"]
+    shown = describe(options.folder, rows, print)
+    train(shown, options.seed, say=print).save(options.into)
+    print(f"{options.into} written after {time.monotonic() - began_s:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

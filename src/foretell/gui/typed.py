@@ -1,0 +1,118 @@
+"""Features of typing: is the text one that was asked for, and is the field that has the focus the one it belongs in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foretell.gui.actions import Action, Kind
+from foretell.gui.history import History, last_click
+from foretell.gui.places import Place
+from foretell.gui.pointing import NONE, Features
+from foretell.gui.sight import Sight
+from foretell.gui.wording import Wording, alike, folded, part_of, tokens
+
+_RING = 7  # pixels around a field in which a focus ring is drawn
+_KEYS = ("enter", "tab", "backspace", "escape", "a", "c", "v", "down", "up", "left", "right", "delete", "space", "end")
+
+
+def focused(sight: Sight, history: History) -> Place | None:
+    """The place that was clicked last, which typing goes to."""
+    point = last_click(history)
+    return None if point is None else sight.places.under(point.x, point.y)
+
+
+def focus(sight: Sight, action: Action | None, history: History) -> Features:
+    """Evidence that something has the keyboard: what was clicked last, and a ring drawn around a field."""
+    names = "clicked on_field on_nothing ring ring_most has_text"
+    found = dict.fromkeys(names.split(), NONE)
+    if action is None or action.kind not in (Kind.TYPE, Kind.KEY):
+        return found
+    fields = [place for place in sight.places.all if place.kind in ("field", "panel")]
+    rings = [ring(sight, place) for place in fields]
+    found["ring_most"] = max(rings, default=0.0) - float(np.median(rings)) if rings else 0.0
+    point = last_click(history)
+    found["clicked"] = float(point is not None)
+    if point is not None:
+        place = sight.places.under(point.x, point.y)
+        found["on_field"] = float(place is not None and place.kind in ("field", "panel"))
+        found["on_nothing"] = float(place is None)
+        if place is not None:
+            found["ring"] = ring(sight, place)
+            found["has_text"] = float(bool(place.text))
+    return found
+
+
+def ring(sight: Sight, place: Place) -> float:
+    """How many pixels thick the ink around a place is, on the average of its four sides."""
+    x, y, w, h = place.box
+    ink = sight.screen.ink
+    top, left = max(0, y - _RING), max(0, x - _RING)
+    row, column = y + h // 2, x + w // 2
+    sides = (
+        ink[top : y + _RING, column],
+        ink[y + h - _RING : y + h + _RING, column],
+        ink[row, left : x + _RING],
+        ink[row, x + w - _RING : x + w + _RING],
+    )
+    return float(np.mean([side.sum() for side in sides]))
+
+
+def type_features(
+    sight: Sight, action: Action | None, history: History, goal: Wording, intent: Wording | None
+) -> Features:
+    """A typed text against the goal, the intent, the screen, and the field that it goes to."""
+    names = (
+        "length in_goal in_goal_cased is_quoted quoted_best quoted_case longer in_intent intent_quoted on_screen "
+        "before already label label_best label_intent number short_of steps_of"
+    )
+    found = dict.fromkeys(names.split(), NONE)
+    if action is None or action.kind is not Kind.TYPE or not action.text:
+        return found
+    text = action.text.strip("\n")
+    found["length"] = float(len(text))
+    found["in_goal_cased"] = float(text in goal.text)
+    found["in_goal"] = float(folded(text) in folded(goal.text))
+    if goal.quoted:
+        closest = max(goal.quoted, key=lambda phrase: alike(phrase, text))
+        found["is_quoted"] = float(text in goal.quoted)
+        found["quoted_best"] = alike(closest, text)
+        found["quoted_case"] = float(folded(closest) == folded(text) and closest != text)
+        found["longer"] = float(len(text) - len(closest))
+        found["short_of"] = float(any(phrase.startswith(text) and phrase != text for phrase in goal.quoted))
+    if intent is not None:
+        found["in_intent"] = float(text in intent.text)
+        if intent.quoted:
+            found["intent_quoted"] = max(alike(phrase, text) for phrase in intent.quoted)
+    found["on_screen"] = part_of(text, " ".join(word.text for word in sight.places.words))
+    earlier = [step.action.text for step in history.steps if step.action.kind is Kind.TYPE and step.action.text]
+    found["before"] = float(text in earlier)
+    found["steps_of"] = float(sum(len(one) == 1 for one in earlier[-3:]))
+    found["number"] = float(any(token.isdigit() for token in tokens(text)))
+    place = focused(sight, history)
+    if place is not None:
+        found["already"] = alike(place.text, text) if place.text else 0.0
+        if place.label and goal.quoted:
+            fits = [part_of(place.label, context) for context in goal.context]
+            found["label_best"] = max(fits)
+            own = [fit for fit, phrase in zip(fits, goal.quoted, strict=True) if phrase == text]
+            found["label"] = max(own, default=0.0)
+        if place.label and intent is not None:
+            found["label_intent"] = part_of(place.label, intent.text)
+    return found
+
+
+def key_features(action: Action | None, history: History, intent: Wording | None) -> Features:
+    """Which key is pressed, after what, and whether the intent names it."""
+    found = dict.fromkeys((*_KEYS, "ctrl", "other", "named", "after_type"), NONE)
+    if action is None or action.kind is not Kind.KEY:
+        return found
+    keys = [key.lower() for key in action.keys]
+    for name in _KEYS:
+        found[name] = float(name in keys)
+    found["ctrl"] = float("ctrl" in keys or "control" in keys)
+    found["other"] = float(not any(key in (*_KEYS, "ctrl") for key in keys))
+    found["after_type"] = float(bool(history.steps) and history.steps[-1].action.kind is Kind.TYPE)
+    if intent is not None:
+        said = tokens(intent.text)
+        found["named"] = float(any(key in said for key in keys))
+    return found

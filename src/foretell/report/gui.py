@@ -1,0 +1,203 @@
+"""The page of a guarded episode: each step's picture, proposal, verdict and effect, as one self-contained HTML file."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from foretell.gui.actions import Action, Kind
+from foretell.gui.observation import Proposal
+from foretell.gui.trace import Round, Trace, TraceStep, read
+from foretell.report.numbers import count
+from foretell.report.write import write_whole
+
+_SAID = {
+    "fine": "passed",
+    "quiet": "passed: already revised once in this step",
+    "failed": "passed unjudged: the critic failed",
+    "timed_out": "passed unjudged: the critic took too long",
+    "busy": "passed unjudged: the critic was busy",
+    "over_budget": "passed unjudged: out of tokens",
+}
+_DOUBTED = {"enforce": "sent back", "advise": "passed, with advice", "shadow": "passed: would have been sent back"}
+
+
+@dataclass(frozen=True)
+class ProposalView:
+    """One proposal as the page shows it. `p_bad` and `threshold` are percent of the bar's width."""
+
+    words: str
+    intent: str
+    picture: str
+    crop: str
+    judged: bool
+    p_bad: float
+    threshold: float | None
+    chance: str
+    error: str
+    explanation: str
+    verdict: str
+    objected: bool
+    feedback: str
+    note: str
+    took: str
+
+
+@dataclass(frozen=True)
+class StepView:
+    """One step as the page shows it; `shade` is the class of its mark in the strip at the top."""
+
+    number: int
+    shade: str
+    proposals: tuple[ProposalView, ...]
+    executed: str
+    effect: str
+    achieved: tuple[str, ...]
+    after: str
+
+
+def action_words(action: Action) -> str:
+    """An action in a few words: its kind, where, and what."""
+    words = [action.kind.value.replace("_", " ")]
+    if action.point is not None:
+        words.append(f"at ({action.point.x:.0f}, {action.point.y:.0f})")
+    if action.to is not None:
+        words.append(f"to ({action.to.x:.0f}, {action.to.y:.0f})")
+    if action.text is not None:
+        words.append(f"‘{action.text}’")
+    if action.keys:
+        words.append(" + ".join(action.keys))
+    if action.kind is Kind.SCROLL:
+        words.append(f"by ({action.dx:.0f}, {action.dy:.0f})")
+    return " ".join(words)
+
+
+def proposal_words(proposal: Proposal) -> str:
+    if proposal.fault is not None:
+        return f"unreadable: {proposal.fault}"
+    return ", then ".join(action_words(action) for action in proposal.actions) or "nothing"
+
+
+def steps_of(trace: Trace) -> list[StepView]:
+    """What the page shows of each step."""
+    found = []
+    for at, step in enumerate(trace.steps):
+        proposals = tuple(_proposal(trace, round_) for round_ in step.rounds)
+        last = at == len(trace.steps) - 1
+        done = [Action.from_dict(action) for action in step.executed or ()]
+        found.append(
+            StepView(
+                number=step.step + 1,
+                shade=_shade(step),
+                proposals=proposals,
+                executed=", then ".join(map(action_words, done)),
+                effect=step.effect,
+                achieved=step.achieved,
+                after=_picture(trace, step.after) if last else "",
+            )
+        )
+    return found
+
+
+def _shade(step: TraceStep) -> str:
+    if any(one.intervened for one in step.rounds):
+        return "objected"
+    return "unjudged" if any(one.judgement is None for one in step.rounds) else "passed"
+
+
+def _proposal(trace: Trace, round_: Round) -> ProposalView:
+    verdict, judged = round_.verdict, round_.judgement
+    reason, mode = str(verdict.get("reason", "")), str(verdict.get("mode", ""))
+    threshold = verdict.get("threshold")
+    error = judged.error if judged is not None else None
+    return ProposalView(
+        words=proposal_words(round_.proposal),
+        intent=round_.proposal.intent or "",
+        picture=_picture(trace, _marked(round_.images)),
+        crop=_picture(trace, round_.images.get("crop")),
+        judged=judged is not None,
+        p_bad=0.0 if judged is None else 100.0 * judged.p_bad,
+        threshold=None if threshold is None else min(100.0, 100.0 * float(threshold)),
+        chance="" if judged is None else f"{judged.p_bad:.0%}",
+        error="" if error is None else error.value,
+        explanation="" if judged is None else judged.explanation,
+        verdict=_DOUBTED.get(mode, reason) if reason == "doubted" else _SAID.get(reason, reason),
+        objected=reason == "doubted",
+        feedback=str(verdict.get("feedback", "")),
+        note=str(verdict.get("note", "")),
+        took=f"{1000.0 * round_.seconds:.0f} ms",
+    )
+
+
+def _marked(images: Mapping[str, str]) -> str | None:
+    """The screen with the proposal drawn on it, under the names that critics give it, or as it was."""
+    return next((images[name] for name in ("marked", "screen", "before") if name in images), None)
+
+
+def _picture(trace: Trace, name: str | None) -> str:
+    """The picture as a data URI; nothing where there is none."""
+    path = trace.folder / name if name else None
+    if path is None or not path.is_file():
+        return ""
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _figures(trace: Trace) -> list[tuple[str, str, str]]:
+    rounds = [one for step in trace.steps for one in step.rounds]
+    objected = sum(one.verdict.get("reason") == "doubted" for one in rounds)
+    unjudged = sum(one.judgement is None for one in rounds)
+    times = sorted(one.seconds for one in rounds)
+    median = f"{1000.0 * times[len(times) // 2]:.0f} ms" if times else "–"
+    return [
+        ("Steps", str(len(trace.steps)), "executed or at least proposed"),
+        (
+            "Proposals",
+            str(len(rounds)),
+            f"{count(unjudged, 'was', 'were')} passed unjudged" if unjudged else "all judged",
+        ),
+        ("Objections", str(objected), "where P(bad) cleared the threshold"),
+        ("A judgement took", median, "the median, pictures included"),
+    ]
+
+
+def _outcome(outcome: Mapping[str, Any] | None) -> str:
+    said = (outcome or {}).get("outcome") or {}
+    return " · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in said.items())
+
+
+def render_gui_replay(trace: Trace) -> str:
+    """The page's HTML; everything from the trace is escaped. ValueError where no step was traced."""
+    from jinja2 import Environment, StrictUndefined
+
+    from foretell import __version__
+
+    if not trace.steps:
+        raise ValueError(f"no step was traced in {trace.folder}")
+    package = files("foretell.report")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(package.joinpath("gui.html").read_text(encoding="utf-8"))
+    first = trace.steps[0].rounds[0]
+    return template.render(
+        version=__version__,
+        goal=trace.steps[0].goal,
+        name=trace.folder.name,
+        critic=first.critic,
+        mode=first.verdict.get("mode", ""),
+        threshold=first.verdict.get("threshold"),
+        outcome=_outcome(trace.outcome),
+        torn=trace.torn,
+        figures=_figures(trace),
+        faults=[(fault.get("step", 0) + 1, fault.get("where", ""), fault.get("message", "")) for fault in trace.faults],
+        steps=steps_of(trace),
+        css="".join(package.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "gui.css")),
+    )
+
+
+def write_gui_replay(trace: Path | Trace, path: Path) -> Path:
+    """Write the page of a trace (or of the folder it is in), all or nothing, and return its path."""
+    told = trace if isinstance(trace, Trace) else read(trace)
+    return write_whole(path, render_gui_replay(told))

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foretell.gui.actions import Action, Kind, Point
+from foretell.gui.adapters.loop import (
+    MOST_REVISIONS,
+    AsyncGuardedScreen,
+    GuardedScreen,
+    StepOutcome,
+    guarded_step,
+    guarded_step_async,
+    joined,
+)
+from foretell.gui.adapters.screen import Fault, ScreenError, checked, decode
+from foretell.gui.guard import Guard
+from foretell.gui.history import History
+from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.verdict import Mode
+from tests.gui.adapter_fakes import NotingGuard, NotingScreen, awaited, png
+
+CLICK = Action(Kind.CLICK, Point(5, 6))
+OTHER = Action(Kind.CLICK, Point(9, 9))
+END = Action(Kind.TERMINATE, success=True)
+
+
+class Agent:
+    """Proposes what it was given, one after the other, and keeps what it was told."""
+
+    def __init__(self, *proposals: Proposal) -> None:
+        self.told: list[str] = []
+        self._left = list(proposals)
+
+    def __call__(self, observation: Observation, text: str) -> Proposal:
+        self.told.append(text)
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+class AsyncScreen:
+    platform = NotingScreen.platform
+
+    def __init__(self, screen: NotingScreen) -> None:
+        self.screen = screen
+
+    async def observe(self) -> Pixels:
+        return self.screen.observe()
+
+    async def perform(self, action: Action) -> None:
+        await asyncio.sleep(0)
+        self.screen.perform(action)
+
+
+def both(guard: NotingGuard, agent: Agent, screen: NotingScreen, wait: bool) -> StepOutcome:
+    if not wait:
+        return guarded_step(guard, agent, screen, "Click it", 3)
+
+    async def propose(observation: Observation, text: str) -> Proposal:
+        return agent(observation, text)
+
+    return awaited(guarded_step_async(guard, propose, AsyncScreen(screen), "Click it", 3))
+
+
+either = pytest.mark.parametrize("wait", [False, True])
+
+
+@either
+def test_a_quiet_step(wait: bool) -> None:
+    guard, agent, screen = NotingGuard(), Agent(Proposal((CLICK, OTHER))), NotingScreen()
+    outcome = both(guard, agent, screen, wait)
+    assert guard.names() == ["before", "judge", "executed"]
+    assert screen.done == [CLICK, OTHER]
+    assert agent.told == ["achieved: nothing"]
+    assert outcome.observation.goal == "Click it"
+    assert outcome.observation.step == 3
+    assert outcome.performed
+    assert not outcome.interrupted
+    assert not outcome.finished
+
+
+@either
+def test_an_objection_leads_to_one_revision(wait: bool) -> None:
+    guard, agent, screen = NotingGuard(1), Agent(Proposal((CLICK,)), Proposal((OTHER,))), NotingScreen()
+    outcome = both(guard, agent, screen, wait)
+    assert guard.names() == ["before", "judge", "judge", "executed"]
+    assert agent.told == ["achieved: nothing", "achieved: nothing\n\nbeside the button"]
+    assert screen.done == [OTHER]
+    assert guard.last("executed") == Proposal((OTHER,))
+    assert [p.actions for p in outcome.proposals] == [(CLICK,), (OTHER,)]
+    assert outcome.interrupted
+
+
+@either
+def test_a_guard_that_never_gives_in_stops_the_step_and_nothing_else(wait: bool) -> None:
+    guard, agent, screen = NotingGuard(10**6), Agent(Proposal((CLICK,))), NotingScreen()
+    outcome = both(guard, agent, screen, wait)
+    assert screen.done == []
+    assert not outcome.performed
+    assert len(outcome.proposals) == MOST_REVISIONS + 1
+    assert guard.last("executed").actions == ()
+
+
+@either
+def test_what_fails_half_way_is_told_to_the_guard(wait: bool) -> None:
+    guard, screen = NotingGuard(), NotingScreen(broken=OTHER)
+    with pytest.raises(ScreenError, match="it broke"):
+        both(guard, Agent(Proposal((CLICK, OTHER, CLICK))), screen, wait)
+    assert guard.last("executed").actions == (CLICK,)
+
+
+def test_an_agent_that_fails_is_not_hidden() -> None:
+    def propose(observation: Observation, text: str) -> Proposal:
+        raise KeyError("agent")
+
+    with pytest.raises(KeyError, match="agent"):
+        guarded_step(NotingGuard(), propose, NotingScreen(), "goal")
+
+
+def test_a_proposal_that_could_not_be_read_performs_nothing() -> None:
+    guard, screen = NotingGuard(), NotingScreen()
+    outcome = guarded_step(guard, Agent(Proposal((), raw="clck", fault="no call")), screen, "goal")
+    assert screen.done == []
+    assert outcome.proposal.fault == "no call"
+
+
+def test_an_episode_ends_with_its_termination() -> None:
+    guard, screen = NotingGuard(), NotingScreen()
+    told = Action(Kind.ANSWER, text="42")
+    outcomes = GuardedScreen(screen, guard, "goal").run(Agent(Proposal((CLICK,)), Proposal((told, END))))
+    assert [o.finished for o in outcomes] == [False, True]
+    assert outcomes[-1].answer == "42"
+    assert [o.observation.step for o in outcomes] == [0, 1]
+    assert guard.names()[0] == "reset"
+    assert guard.last("finished") == (40, 60, 3)
+    assert len(GuardedScreen(screen, guard, "goal").run(Agent(Proposal((CLICK,))), most_steps=3)) == 3
+
+    class Over(NotingScreen):
+        over = True
+
+    assert GuardedScreen(Over(), guard, "goal").run(Agent(Proposal((CLICK,)))) == []
+
+
+def test_an_awaited_episode_keeps_the_guard_off_the_event_loop() -> None:
+    threads: list[int] = []
+
+    class Thinking(NotingGuard):
+        def after_proposal(self, observation: Observation, proposal: Proposal) -> Any:
+            threads.append(threading.get_ident())
+            return super().after_proposal(observation, proposal)
+
+    loops: list[int] = []
+
+    async def episode() -> list[StepOutcome]:
+        loops.append(threading.get_ident())
+        screen = AsyncGuardedScreen(AsyncScreen(NotingScreen()), Thinking(), "goal")
+        return await screen.run(Agent(Proposal((CLICK,)), Proposal((END,))))
+
+    assert [o.finished for o in awaited(episode())] == [False, True]
+    assert loops[0] not in threads
+
+
+class Doubting:
+    name = "doubting"
+
+    def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
+        return Judgement(0.9 if CLICK in proposal.actions else 0.1, ErrorClass.GROUNDING, "The point is beside it.")
+
+
+@pytest.mark.parametrize(
+    ("mode", "done", "told"),
+    [(Mode.ENFORCE, [OTHER], True), (Mode.ADVISE, [CLICK], False), (Mode.SHADOW, [CLICK], False)],
+)
+def test_the_guard_itself_in_its_modes(mode: Mode, done: list[Action], told: bool) -> None:
+    agent, screen = Agent(Proposal((CLICK,)), Proposal((OTHER,))), NotingScreen()
+    guarded = GuardedScreen(screen, Guard(Doubting(), mode=mode), "goal")
+    guarded.step(agent)
+    assert screen.done == done
+    assert any("The point is beside it." in text for text in agent.told) is told
+    guarded.step(agent)
+    assert any("The point is beside it." in text for text in agent.told) is (mode is not Mode.SHADOW)
+
+
+def test_a_stubborn_agent_is_asked_once() -> None:
+    screen = NotingScreen()
+    outcome = GuardedScreen(screen, Guard(Doubting()), "goal").step(Agent(Proposal((CLICK,))))
+    assert len(outcome.proposals) == 2
+    assert screen.done == [CLICK]
+
+
+@pytest.mark.parametrize(
+    ("action", "word"),
+    [
+        (Action(Kind.CLICK), "point"),
+        (Action(Kind.CLICK, Point(60, 5)), "not on the screen"),
+        (Action(Kind.CLICK, Point(-1, 5)), "not on the screen"),
+        (Action(Kind.CLICK, Point(float("nan"), 5)), "not on the screen"),
+        (Action(Kind.DRAG, Point(1, 1)), "ends"),
+        (Action(Kind.DRAG, Point(1, 1), Point(1, 99)), "not on the screen"),
+        (Action(Kind.TYPE), "text"),
+        (Action(Kind.TYPE, text="a\0b"), "characters"),
+        (Action(Kind.TYPE, text="\ud800"), "characters"),
+        (Action(Kind.KEY), "key"),
+        (Action(Kind.SCROLL), "distance"),
+        (Action(Kind.SCROLL, dy=1e9), "distance"),
+        (Action(Kind.SCROLL, dx=float("nan"), dy=5.0), "distance"),
+        (Action(Kind.WAIT, seconds=1e6), "seconds"),
+        (Action(Kind.WAIT, seconds=float("nan")), "seconds"),
+        (Action(Kind.HOME), "web"),
+    ],
+)
+def test_bad_actions_are_told(action: Action, word: str) -> None:
+    with pytest.raises(ScreenError, match=word) as error:
+        checked(action, "web", (60, 40))
+    assert error.value.fault is Fault.BAD_ACTION
+
+
+def test_pictures_are_decoded_or_told() -> None:
+    assert decode(png(7, 5, (9, 8, 7))).tolist() == np.full((5, 7, 3), (9, 8, 7)).tolist()
+    for broken in (b"", b"no picture", png()[:60]):
+        with pytest.raises(ScreenError) as error:
+            decode(broken)
+        assert error.value.fault is Fault.NO_PICTURE
+
+
+def test_texts_are_joined() -> None:
+    assert joined("a", "b") == "a\n\nb"
+    assert joined("", "b") == "b"
+    assert joined("a", "") == "a"
+
+
+def test_importing_adapters_imports_nothing_heavy() -> None:
+    modules = "loop playwright x11 adb translate"
+    code = "import sys\n" + "".join(f"import foretell.gui.adapters.{name}\n" for name in modules.split())
+    heavy = ["playwright", "PIL", "onnxruntime", "cv2", "gymnasium", "foretell.kernels"]
+    code += f"print([m for m in {heavy} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

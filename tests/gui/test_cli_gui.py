@@ -1,0 +1,120 @@
+"""`foretell gui`: help, what it says to bad input and bare machines, and a real episode in headless Chromium."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from foretell.cli.app import app
+from tests.gui.test_trace import episode
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Run a command in this process, in a folder of its own. A traceback is never an answer."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str | Path) -> Result:
+        result = CliRunner().invoke(app, ["gui", *map(str, arguments)])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    """A machine on which these packages are not installed."""
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] in packages:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *rest, **more)
+
+    for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", missing)
+
+
+def test_help_names_the_verbs(invoke: Invoke) -> None:
+    done = invoke("--help")
+    assert done.exit_code == 0
+    for verb in ("demo", "replay", "rescore"):
+        assert verb in done.output and invoke(verb, "--help").exit_code == 0
+
+
+def test_a_trace_becomes_a_page(invoke: Invoke, tmp_path: Path) -> None:
+    episode(tmp_path / "trace")
+    done = invoke("replay", "trace")
+    assert done.exit_code == 0, done.output
+    assert "data:image/png" in (tmp_path / "trace" / "replay.html").read_text()
+    assert invoke("replay", "trace", "-o", "page.html").exit_code == 0 and (tmp_path / "page.html").exists()
+    done = invoke("replay", "trace", "-o", "trace")
+    assert done.exit_code == 2 and "is a directory" in done.output
+
+
+def test_a_trace_is_judged_again(invoke: Invoke, tmp_path: Path) -> None:
+    episode(tmp_path / "trace")
+    done = invoke("rescore", "trace", "--critic", "rules")
+    assert done.exit_code == 0, done.output
+    assert "rules: agrees on" in done.output and "of 3 proposals" in done.output
+    done = invoke("rescore", "trace", "--critic", "rules", "--json")
+    told = json.loads(done.stdout)
+    assert told["proposals"] == 3 and [row["p_bad_before"] for row in told["rounds"]] == [0.9, 0.2, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("replay", "nowhere"), "there is no trace.jsonl in nowhere"),
+        (("rescore", "nowhere"), "there is no trace.jsonl in nowhere"),
+        (("rescore", "trace", "--critic", "wise"), "there is no critic 'wise'"),
+        (("rescore", "trace", "--critic", "openai:x"), "an endpoint is written openai:MODEL@URL"),
+        (("demo", "--task", "world-peace"), "the bench cannot solve a task 'world-peace'"),
+        (("demo", "--mode", "loud"), "there is no mode 'loud'"),
+        (("demo", "--out", "trace"), "trace is there already"),
+    ],
+)
+def test_bad_input_is_answered(invoke: Invoke, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    episode(tmp_path / "trace")
+    done = invoke(*arguments)
+    assert done.exit_code == 2 and said in done.output and "expected:" in done.output
+
+
+def test_an_empty_trace_has_nothing_to_show(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").write_text("")
+    done = invoke("replay", tmp_path)
+    assert done.exit_code == 2 and "no step was traced" in done.output
+
+
+def test_without_chromium_it_says_how_to_get_one(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORETELL_CHROMIUM", "/nowhere/chromium")
+    done = invoke("demo", "--critic", "rules")
+    assert done.exit_code == 2 and "No Chromium was found" in done.output and "apt install chromium" in done.output
+
+
+def test_without_the_extra_it_says_what_to_install(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "playwright")
+    done = invoke("demo", "--critic", "rules")
+    assert done.exit_code == 2 and "pip install 'foretell[gui]'" in done.output
+
+
+def test_a_guarded_episode_in_chromium(invoke: Invoke, tmp_path: Path) -> None:
+    done = invoke("demo", "--critic", "rules", "--task", "enter-text", "--mistakes", "0", "--json", "--out", "demo")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["solved"] and told["mistakes"] == 0 and told["faults"] == []
+    page = (tmp_path / "demo" / "replay.html").read_text()
+    assert "is in the field that was clicked" in page
+    assert invoke("rescore", "demo", "--critic", "rules", "--json").exit_code == 0

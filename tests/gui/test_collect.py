@@ -1,0 +1,95 @@
+"""Recording labelled proposals: rows are whole, go on where they stopped, and hold what they say."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+from foretell.gui.actions import Kind
+from foretell.gui.bench.collect import EPISODES, Collector, chosen, collect, resumed, summary, walk
+from foretell.gui.bench.oracles import HELD_OUT
+from foretell.gui.bench.pages import Page
+from foretell.gui.dataset import FILE, load_image, read_rows, write_rows
+from foretell.gui.history import Historian
+from foretell.gui.judgement import ErrorClass
+
+TASK = "click-checkboxes"
+
+
+def test_an_episode_becomes_rows(page: Page, tmp_path: Path) -> None:
+    collector = Collector(tmp_path, page, Historian())
+    rows = collector.episode(TASK, 1)
+    assert {row.bad for row in rows} == {True, False}
+    assert all(load_image(tmp_path / row.image).shape == (630, 480, 3) for row in rows)
+    assert {row.split for row in rows} == {"held_out" if TASK in HELD_OUT else "train"}
+    assert len({row.id for row in rows}) == len(rows)
+    assert rows[0].step == 0 and not rows[0].history.steps
+    last = [row for row in rows if row.image == rows[-1].image]
+    good = next(row for row in last if not row.bad)
+    assert good.proposal.actions[0].kind is Kind.TERMINATE
+    assert all(row.error is ErrorClass.TERMINATION for row in last if row.bad)
+    assert sum(collector.counts.values()) == sum(row.bad for row in rows)
+
+
+def test_rows_are_the_same_every_time(page: Page, tmp_path: Path) -> None:
+    first, second = (
+        [row.to_dict() for row in Collector(tmp_path, page, Historian()).episode("enter-text", 2)] for _ in range(2)
+    )
+    assert first == second
+
+
+def test_a_busy_page_has_a_right_answer_too(page: Page, tmp_path: Path) -> None:
+    collector = Collector(tmp_path, page, Historian())
+    collector.counts.update({error.value: 1000 for error in ErrorClass if error is not ErrorClass.TIMING})
+    rows = collector.episode("click-button", 1)
+    busy = next(row for row in rows if row.error is ErrorClass.TIMING)
+    waits = [row for row in rows if row.image == busy.image and not row.bad]
+    assert [row.proposal.actions[0].kind for row in waits] == [Kind.WAIT]
+
+
+def test_stumbles_are_recovered_from(page: Page) -> None:
+    walks = [walk(page, TASK, seed, Historian(), random.Random(seed), stumbles=0.5) for seed in range(4)]
+    recovered = [moments for moments in walks if moments and len(moments[-1].done) > len(moments) - 1]
+    assert recovered, "at least one episode is solved although something wrong was done"
+    assert all(moments[-1].planned is None for moments in recovered)
+
+
+def test_moments_are_chosen_by_sort(page: Page) -> None:
+    moments = walk(page, "use-slider", 1, Historian(), random.Random(0), stumbles=0.0)
+    picked = chosen(moments, 3, random.Random(0))
+    kinds = [planned.action.kind for planned in (moments[i].planned for i in picked) if planned is not None]
+    assert picked[-1] == len(moments) - 1 and len(picked) == 4
+    assert Kind.CLICK in kinds and Kind.KEY in kinds
+
+
+def test_half_an_episode_is_taken_out(page: Page, tmp_path: Path) -> None:
+    rows = Collector(tmp_path, page, Historian()).episode("click-button", 1)
+    write_rows(tmp_path, rows)
+    whole = {"task": "click-button", "seed": 1, "rows": len(rows), "seconds": 0.0}
+    (tmp_path / EPISODES).write_text(json.dumps(whole) + "\n", "utf-8")
+    other = [row.__class__.from_dict({**row.to_dict(), "seed": 2}) for row in rows]
+    write_rows(tmp_path, other, append=True)
+    known, counts = resumed(tmp_path)
+    assert known == {("click-button", 1)}
+    assert [row.seed for row in read_rows(tmp_path)] == [1] * len(rows)
+    assert sum(counts.values()) == sum(row.bad for row in rows)
+
+
+def test_collecting_nothing_more_changes_nothing(page: Page, tmp_path: Path) -> None:
+    rows = Collector(tmp_path, page, Historian()).episode("click-button", 1)
+    write_rows(tmp_path, rows)
+    (tmp_path / EPISODES).write_text(json.dumps({"task": "click-button", "seed": 1}) + "\n", "utf-8")
+    before = (tmp_path / FILE).read_text("utf-8")
+    assert resumed(tmp_path)[0] == {("click-button", 1)}
+    collect(tmp_path, (), ())
+    assert (tmp_path / FILE).read_text("utf-8") == before
+
+
+def test_the_summary_counts(page: Page, tmp_path: Path) -> None:
+    rows = Collector(tmp_path, page, Historian()).episode(TASK, 1)
+    found = summary(rows)
+    assert found["proposals"] == len(rows)
+    assert sum(found["classes"].values()) == sum(row.bad for row in rows)
+    assert found["splits"]["held_out"]["tasks"] + found["splits"]["train"]["tasks"] == 1
+    assert found["tasks"][TASK]["episodes"] == 1

@@ -1,0 +1,76 @@
+"""Boxes, ticks, shapes and lines are found by their pixels, and the instruction is told from the page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cv2")
+
+from foretell.gui.elements import Screen, distance, look
+from foretell.gui.places import instruction, places
+from foretell.gui.words import Word
+from tests.gui.drawn import CANCEL, FIELD, GOAL, SUBMIT, TICK, form, middle
+
+
+@pytest.fixture(scope="module")
+def screen() -> Screen:
+    return look(form())
+
+
+@pytest.mark.parametrize("box, kind", [(SUBMIT, "box"), (CANCEL, "box"), (FIELD, "box"), (TICK, "square")])
+def test_controls_are_found_where_they_are(screen: Screen, box: tuple[int, int, int, int], kind: str) -> None:
+    found = screen.under(*middle(box))[0]
+    assert found.kind == kind
+    left, top, w, h = found.box
+    assert np.allclose((left, top, left + w, top + h), box, atol=6)
+
+
+def test_shapes_and_empty_ground(screen: Screen) -> None:
+    disc = screen.under(410, 210)[0]
+    assert disc.kind == "disc" and disc.colour == (255, 0, 0)
+    assert screen.under(60, 590) == [] and not screen.ink[580:600, 50:70].any()
+
+
+def test_a_blank_or_tiny_picture_has_nothing_on_it() -> None:
+    for shape in ((200, 300, 3), (1, 1, 3), (5, 400, 3)):
+        blank = look(np.full(shape, 200, dtype=np.uint8))
+        assert blank.elements == () and blank.lines == ()
+
+
+def test_noise_does_no_harm() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3), dtype=np.uint8)
+    assert look(noise).ink.any()
+
+
+def test_distance_is_negative_inside() -> None:
+    assert distance((10, 10, 20, 20), 20, 20) < 0
+    assert distance((10, 10, 20, 20), 5, 20) == 5
+    assert distance((10, 10, 20, 20), 7, 6) == 5
+
+
+def test_lines_that_repeat_the_goal_are_the_instruction() -> None:
+    words = [
+        Word('Enter "karrie" into the text', (8, 8, 300, 24)),
+        Word("field and press Submit.", (8, 40, 250, 24)),
+        Word("Submit", (200, 420, 80, 24)),
+    ]
+    assert instruction(words, GOAL) == {0, 1}
+    assert instruction(words[2:], GOAL) == set() == instruction([], GOAL) == instruction(words, "")
+
+
+def test_places_have_kinds_texts_and_labels(screen: Screen) -> None:
+    words = [
+        Word("Remember me", (96, 204, 150, 24)),
+        Word("Username", (20, 310, 110, 24)),
+        Word("Submit", (198, 416, 80, 24)),
+    ]
+    found = places(form(), screen, words, GOAL)
+    at = {name: found.under(*middle(box)) for name, box in (("submit", SUBMIT), ("field", FIELD), ("tick", TICK))}
+    kinds = {name: (place.kind, place.name) for name, place in at.items() if place is not None}
+    assert kinds == {
+        "submit": ("button", "Submit"),
+        "field": ("field", "Username"),
+        "tick": ("checkbox", "Remember me"),
+    }
+    assert found.under(60, 590) is None

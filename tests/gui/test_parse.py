@@ -1,0 +1,351 @@
+"""Every tool-call form gives the same actions, coordinates land on the same pixels, and a fault is a value."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.gui.actions import POINTED, TEXTS, Action, Kind, Point
+from foretell.gui.parse import (
+    BadProposal,
+    Form,
+    Reason,
+    Scale,
+    parse,
+    read,
+    to_anthropic,
+    to_openai,
+    to_python,
+    to_qwen,
+)
+from foretell.gui.parse.keys import combination
+
+SIZE = (480, 630)
+
+
+def one(said: object, scale: Scale = Scale.PIXELS, form: Form | None = None) -> Action:
+    proposal = parse(said, form, scale, SIZE)
+    assert len(proposal.actions) == 1
+    return proposal.actions[0]
+
+
+def qwen(**arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': 'computer_use', 'arguments': arguments})}\n</tool_call>"
+
+
+def openai(**action: Any) -> dict[str, Any]:
+    return {"type": "computer_call", "call_id": "c1", "action": action, "status": "completed"}
+
+
+def anthropic(**given: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": "t1", "name": "computer", "input": given}
+
+
+CLICK = Action(Kind.CLICK, Point(120, 60))
+DRAG = Action(Kind.DRAG, Point(10, 20), Point(30, 40))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (qwen(action="left_click", coordinate=[120, 60]), CLICK),
+        ('{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [120, 60]}}', CLICK),
+        ('{"name": "mobile_use", "arguments": "{\\"action\\": \\"click\\", \\"coordinate\\": [120, 60]}"}', CLICK),
+        ({"action": "left_click", "coordinate": [120, 60]}, CLICK),
+        ('```json\n{"action_type": "click", "x": 120, "y": 60}\n```', CLICK),
+        (
+            "<tool_call><function=computer_use>\n<parameter=action>\nleft_click\n</parameter>\n"
+            "<parameter=coordinate>\n[120, 60]\n</parameter></function></tool_call>",
+            CLICK,
+        ),
+        (openai(type="click", x=120, y=60, button="left"), CLICK),
+        (json.dumps(openai(type="click", x=120, y=60)), CLICK),
+        (anthropic(action="left_click", coordinate=[120, 60]), CLICK),
+        ({"role": "assistant", "content": [anthropic(action="left_click", coordinate=[120, 60])]}, CLICK),
+        ("pyautogui.click(120, 60)", CLICK),
+        ("click(x=120, y=60)", CLICK),
+        ("await page.mouse.click(120, 60)", CLICK),
+        ("mouse_click(120, 60)", CLICK),
+        ("Thought: the button.\nAction: click(start_box='(120,60)')", CLICK),
+        ("click(start_box='<|box_start|>(110,50,130,70)<|box_end|>')", CLICK),
+        ("click(point='<point>120 60</point>')", CLICK),
+        (qwen(action="type", text="a 'b'\n"), Action(Kind.TYPE, text="a 'b'\n")),
+        ("pyautogui.write('hello', interval=0.1)", Action(Kind.TYPE, text="hello")),
+        ("type(content='hello')", Action(Kind.TYPE, text="hello")),
+        (qwen(action="key", keys=["ctrl", "a"]), Action(Kind.KEY, keys=("ctrl", "a"))),
+        (openai(type="keypress", keys=["CTRL", "A"]), Action(Kind.KEY, keys=("ctrl", "a"))),
+        (anthropic(action="key", text="Return"), Action(Kind.KEY, keys=("enter",))),
+        ("pyautogui.hotkey('ctrl', 'a')", Action(Kind.KEY, keys=("ctrl", "a"))),
+        ("hotkey(key='ctrl a')", Action(Kind.KEY, keys=("ctrl", "a"))),
+        (qwen(action="scroll", pixels=-300), Action(Kind.SCROLL, dy=300.0)),
+        (qwen(action="hscroll", pixels=300), Action(Kind.SCROLL, dx=300.0)),
+        (openai(type="scroll", x=1, y=2, scroll_x=0, scroll_y=300), Action(Kind.SCROLL, Point(1, 2), dy=300.0)),
+        (
+            anthropic(action="scroll", coordinate=[1, 2], scroll_direction="up", scroll_amount=3),
+            Action(Kind.SCROLL, Point(1, 2), dy=-300.0),
+        ),
+        ("pyautogui.scroll(-3)", Action(Kind.SCROLL, dy=300.0)),
+        ("scroll(0, 300)", Action(Kind.SCROLL, dy=300.0)),
+        ("scroll(start_box='(1,2)', direction='left')", Action(Kind.SCROLL, Point(1, 2), dx=-500.0)),
+        (openai(type="drag", path=[{"x": 10, "y": 20}, {"x": 15, "y": 20}, {"x": 30, "y": 40}]), DRAG),
+        (anthropic(action="left_click_drag", start_coordinate=[10, 20], coordinate=[30, 40]), DRAG),
+        (qwen(action="swipe", coordinate=[10, 20], coordinate2=[30, 40]), DRAG),
+        ("drag(start_box='(10,20)', end_box='(30,40)')", DRAG),
+        ("mouse_drag_and_drop(10, 20, 30, 40)", DRAG),
+        (openai(type="click", x=1, y=2, button="wheel"), Action(Kind.MIDDLE_CLICK, Point(1, 2))),
+        ("pyautogui.click(1, 2, clicks=2)", Action(Kind.DOUBLE_CLICK, Point(1, 2))),
+        ("right_single(start_box='(1,2)')", Action(Kind.RIGHT_CLICK, Point(1, 2))),
+        (
+            anthropic(action="left_click", coordinate=[1, 2], text="shift"),
+            Action(Kind.CLICK, Point(1, 2), keys=("shift",)),
+        ),
+        (qwen(action="long_press", coordinate=[1, 2], time=2), Action(Kind.LONG_PRESS, Point(1, 2), seconds=2.0)),
+        (qwen(action="system_button", button="Back"), Action(Kind.BACK)),
+        (anthropic(action="screenshot"), Action(Kind.WAIT)),
+        ("import time\ntime.sleep(2)", Action(Kind.WAIT, seconds=2.0)),
+        (qwen(action="terminate", status="failure"), Action(Kind.TERMINATE, success=False)),
+        ("DONE", Action(Kind.TERMINATE, success=True)),
+        ("finished(content='42')", Action(Kind.TERMINATE, text="42", success=True)),
+        ("terminate('success')", Action(Kind.TERMINATE, success=True)),
+        (qwen(action="answer", text="42"), Action(Kind.ANSWER, text="42")),
+        (
+            [{"type": "message", "content": [{"type": "output_text", "text": "It is 42."}]}],
+            Action(Kind.ANSWER, text="It is 42."),
+        ),
+        ("page.goto('https://a.example')", Action(Kind.NAVIGATE, text="https://a.example")),
+    ],
+)
+def test_forms(said: object, expected: Action) -> None:
+    assert one(said) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "intent"),
+    [
+        ('Thought: x.\nAction: "Click the Submit button"\n' + qwen(action="wait", time=1), "Click the Submit button"),
+        ("<think>Scroll?</think>I will wait a little.\n" + qwen(action="wait", time=1), "I will wait a little."),
+        ("Thought: It loads. Wait for it.\nAction: wait()", "Wait for it."),
+        ("```python\n# wait for the page\ntime.sleep(1)\n```", "wait for the page"),
+        (
+            [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Waiting"}]}, openai(type="wait")],
+            "Waiting",
+        ),
+        ([{"type": "text", "text": "Let me wait."}, anthropic(action="wait", duration=1)], "Let me wait."),
+        ({"content": "Action: wait", "tool_calls": [{"function": {"name": "wait", "arguments": "{}"}}]}, "wait"),
+        (qwen(action="wait", time=1), None),
+    ],
+)
+def test_intent(said: object, intent: str | None) -> None:
+    proposal = parse(said, None, Scale.PIXELS, SIZE)
+    assert proposal.intent == intent
+    assert [action.kind for action in proposal.actions] == [Kind.WAIT]
+
+
+def test_several_calls_keep_their_order_and_share_the_pointer() -> None:
+    code = "pyautogui.moveTo(10, 20)\npyautogui.dragTo(30, 40)\npyautogui.press(['tab', 'enter'])"
+    actions = parse(code, None, Scale.PIXELS, SIZE).actions
+    assert actions == (Action(Kind.MOVE, Point(10, 20)), DRAG, *(Action(Kind.KEY, keys=(k,)) for k in ("tab", "enter")))
+    two = qwen(action="left_click", coordinate=[1, 2]) + qwen(action="type", text="a")
+    assert [action.kind for action in parse(two, None, Scale.PIXELS, SIZE).actions] == [Kind.CLICK, Kind.TYPE]
+    with pytest.raises(BadProposal) as caught:
+        parse(two, None, Scale.PIXELS, SIZE, max_calls=1)
+    assert caught.value.reason is Reason.SEVERAL
+
+
+def test_a_point_left_out_is_where_the_cursor_is() -> None:
+    proposal = parse(anthropic(action="left_click"), None, Scale.PIXELS, SIZE, cursor=Point(7, 8))
+    assert proposal.actions == (Action(Kind.CLICK, Point(7, 8)),)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("", Reason.UNREADABLE),
+        ("I would click on the button now.", Reason.UNREADABLE),
+        ("<tool_call>{'action': 'click'}</tool_call>", Reason.UNREADABLE),
+        ("click(x=1, y=", Reason.UNREADABLE),
+        (qwen(action="left_click"), Reason.MISSING),
+        (qwen(action="left_click_drag", coordinate=[1, 2]), Reason.MISSING),
+        (qwen(action="type"), Reason.MISSING),
+        (qwen(action="key", keys=[]), Reason.MISSING),
+        (qwen(action="scroll"), Reason.MISSING),
+        (qwen(coordinate=[1, 2]), Reason.MISSING),
+        (openai(type="click", x=1), Reason.MISSING),
+        (qwen(action="clik", coordinate=[1, 2]), Reason.UNKNOWN_KIND),
+        ("explode(1, 2)", Reason.UNKNOWN_KIND),
+        (qwen(action="left_click", coordinate=["a", 2]), Reason.WRONG_TYPE),
+        (qwen(action="left_click", coordinate=[1, 2, 3]), Reason.WRONG_TYPE),
+        (qwen(action="left_click", coordinate=[1, float("nan")]), Reason.WRONG_TYPE),
+        (qwen(action="left_click", coordinate=[True, 2]), Reason.WRONG_TYPE),
+        (qwen(action="type", text=5), Reason.WRONG_TYPE),
+        (openai(type="click", x=1, y=2, button="fourth"), Reason.WRONG_TYPE),
+        (anthropic(action="scroll", coordinate=[1, 2], scroll_direction="sideways"), Reason.WRONG_TYPE),
+        ([1, 2], Reason.WRONG_TYPE),
+        (None, Reason.WRONG_TYPE),
+        ("click(x=a, y=b)", Reason.UNSUPPORTED),
+        ("for i in range(3):\n    click(x=1, y=i)", Reason.UNSUPPORTED),
+        ("click(x=__import__('os').getpid(), y=1)", Reason.UNSUPPORTED),
+        ("pyautogui.mouseDown()", Reason.UNSUPPORTED),
+    ],
+)
+def test_faults_are_typed_and_values(said: object, reason: Reason) -> None:
+    with pytest.raises(BadProposal) as caught:
+        parse(said, None, Scale.PIXELS, SIZE)
+    assert caught.value.reason is reason
+    proposal = read(said, None, Scale.PIXELS, SIZE)
+    assert proposal.actions == ()
+    assert proposal.fault == str(caught.value)
+    assert proposal.raw == (said if isinstance(said, str) else json.dumps(said))
+
+
+def test_a_fault_never_shows_what_was_to_be_typed() -> None:
+    for said in (qwen(action="type", text=["hunter2"]), "type(hunter2)", '<tool_call>{"text": hunter2</tool_call>'):
+        assert "hunter2" not in (read(said, None, Scale.PIXELS, SIZE).fault or "")
+
+
+def test_the_form_asked_for_is_the_only_one_read() -> None:
+    assert read("click(x=1, y=2)", Form.QWEN, Scale.PIXELS, SIZE).fault
+    assert read(qwen(action="left_click", coordinate=[1, 2]), Form.PYTHON, Scale.PIXELS, SIZE).fault
+    assert one(openai(type="wait"), form=Form.OPENAI).kind is Kind.WAIT
+
+
+class _Dumps:
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def model_dump(self) -> object:
+        if isinstance(self._value, Exception):
+            raise self._value
+        return self._value
+
+
+def test_objects_of_client_libraries() -> None:
+    assert one([_Dumps(openai(type="click", x=120, y=60))]) == CLICK
+    assert read(_Dumps(RuntimeError("no")), None, Scale.PIXELS, SIZE).fault
+
+
+@pytest.mark.parametrize(
+    ("written", "scale", "point"),
+    [
+        ([240, 315], Scale.PIXELS, Point(240, 315)),
+        ([0.5, 0.5], Scale.UNIT, Point(240, 315)),
+        ([500, 500], Scale.THOUSANDTHS, Point(240, 315)),
+        ([0.5, 0.5], Scale.AUTO, Point(240, 315)),
+        ([1200, 3], Scale.AUTO, Point(1200, 3)),
+        ([1000, 0], Scale.THOUSANDTHS, Point(479.5, 0)),
+        ([1100, 0], Scale.THOUSANDTHS, Point(528, 0)),
+    ],
+)
+def test_scales(written: list[float], scale: Scale, point: Point) -> None:
+    assert one(qwen(action="left_click", coordinate=written), scale).point == point
+
+
+def test_auto_refuses_to_guess_but_knows_forms_that_are_always_in_pixels() -> None:
+    fault = read(qwen(action="left_click", coordinate=[500, 500]), None, Scale.AUTO, SIZE).fault
+    assert fault is not None
+    assert fault.startswith(Reason.AMBIGUOUS)
+    assert one(openai(type="click", x=50, y=50), Scale.AUTO).point == Point(50, 50)
+    assert one("pyautogui.click(50, 50)", Scale.AUTO).point == Point(50, 50)
+
+
+@pytest.mark.parametrize(
+    ("written", "keys"),
+    [
+        ("ctrl+shift+T", ("ctrl", "shift", "t")),
+        ("Control-C", ("ctrl", "c")),
+        ("ctrl++", ("ctrl", "plus")),
+        ("+", ("plus",)),
+        ("-", ("minus",)),
+        ("Page_Down", ("pagedown",)),
+    ],
+)
+def test_key_combinations(written: str, keys: tuple[str, ...]) -> None:
+    assert combination(written) == keys
+
+
+_POINTS = st.builds(Point, st.floats(0, 479.5), st.floats(0, 629.5))
+_KEYS = st.lists(st.sampled_from(["ctrl", "shift", "a", "enter", "plus", "f5", "pagedown"]), min_size=1, unique=True)
+_SECONDS = st.none() | st.floats(0, 60)
+
+
+@st.composite
+def actions(draw: st.DrawFn) -> Action:
+    kind = draw(st.sampled_from(Kind))
+    return Action(
+        kind,
+        point=draw(_POINTS) if kind in POINTED else None,
+        to=draw(_POINTS) if kind is Kind.DRAG else None,
+        text=draw(st.text(min_size=1)) if kind in TEXTS else None,
+        keys=tuple(draw(_KEYS)) if kind is Kind.KEY else (),
+        dy=float(draw(st.integers(-2000, 2000))) if kind is Kind.SCROLL else 0.0,
+        seconds=draw(_SECONDS) if kind in (Kind.WAIT, Kind.LONG_PRESS) else None,
+        success=draw(st.booleans()) if kind is Kind.TERMINATE else None,
+    )
+
+
+@given(actions())
+def test_python_round_trip_is_exact(action: Action) -> None:
+    assert parse(to_python(action), None, Scale.PIXELS, SIZE).actions == (action,)
+
+
+@given(actions(), st.sampled_from([Scale.PIXELS, Scale.UNIT, Scale.THOUSANDTHS]))
+def test_other_forms_round_trip_to_the_nearest_step_of_their_scale(action: Action, scale: Scale) -> None:
+    for write in (lambda a: to_qwen(a, SIZE, scale), lambda a: to_openai(a, SIZE), lambda a: to_anthropic(a, SIZE)):
+        try:
+            said = write(action)
+        except BadProposal as refused:
+            assert refused.reason is Reason.UNSUPPORTED
+            continue
+        in_scale = scale if isinstance(said, str) else Scale.PIXELS
+        back = one(said, in_scale)
+        assert back.kind is action.kind
+        assert (back.text, back.keys) == (action.text, action.keys)
+        assert back.dy == pytest.approx(action.dy, abs=50)
+        for mine, its in ((action.point, back.point), (action.to, back.to)):
+            if mine is not None:
+                assert its is not None
+                assert (its.x, its.y) == pytest.approx((mine.x, mine.y), abs=0.51)
+
+
+_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["click", "tool_use", "computer_call"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "type",
+                    "name",
+                    "action",
+                    "actions",
+                    "arguments",
+                    "input",
+                    "coordinate",
+                    "x",
+                    "y",
+                    "content",
+                    "output",
+                    "tool_calls",
+                    "keys",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(_JSON | st.text() | st.text(alphabet="click(){}[]<>tool_call/=\"',:1.\n# "), st.none() | st.sampled_from(Form))
+def test_read_never_raises(said: object, form: Form | None) -> None:
+    proposal = read(said, form, Scale.AUTO, SIZE)
+    assert bool(proposal.actions) != bool(proposal.fault)

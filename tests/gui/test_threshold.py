@@ -1,0 +1,75 @@
+"""The threshold holds the rate of false interruptions under its bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretell.gui.threshold import Threshold, threshold_for
+
+scores = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=80)
+
+
+@given(scores, st.floats(0.01, 0.9))
+def test_it_is_the_smallest_that_meets_the_bound(good: list[float], bound: float) -> None:
+    found = threshold_for(good, bound)
+
+    def rate(value: float) -> float:
+        return (sum(score > value for score in good) + 1) / (len(good) + 1)
+
+    if math.isfinite(found.value):
+        assert rate(found.value) <= bound + 1e-9
+        below = max((score for score in good if score < found.value), default=-1.0)
+        assert rate(below) > bound - 1e-9
+    else:
+        assert 1 / (len(good) + 1) > bound - 1e-9
+
+
+@given(scores, st.integers(1, 60))
+@settings(max_examples=60)
+def test_the_bound_holds_on_exchangeable_scores(good: list[float], percent: int) -> None:
+    """Exactly: leave each one out in turn, as exchangeability makes each as likely to be the next one."""
+    bound = percent / 100
+    false = [threshold_for(good[:i] + good[i + 1 :], bound).cleared_by(good[i]) for i in range(len(good))]
+    assert sum(false) / len(good) <= bound + 1e-9
+
+
+def test_the_bound_holds_on_average_over_draws() -> None:
+    rng = np.random.default_rng(7)
+    rates = []
+    for _ in range(300):
+        drawn = rng.beta(1.0, 6.0, 300)
+        found = threshold_for(drawn[:200], 0.05)
+        rates.append(np.mean([found.cleared_by(p) for p in drawn[200:]]))
+    assert 0.03 < float(np.mean(rates)) <= 0.055
+
+
+def test_too_few_or_no_proposals_allow_no_interruption() -> None:
+    for good in ([], [0.1] * 48):
+        assert not threshold_for(good, 0.02).cleared_by(1.0)
+    assert threshold_for([0.1] * 49, 0.02).cleared_by(0.2)
+
+
+def test_ties_are_not_interrupted() -> None:
+    assert not threshold_for([0.3] * 1000, 0.02).cleared_by(0.3)
+
+
+def test_no_number_never_interrupts() -> None:
+    assert not threshold_for([0.1] * 100).cleared_by(math.nan)
+
+
+def test_it_is_written_and_read() -> None:
+    for found in (threshold_for([0.1] * 100), threshold_for([])):
+        assert Threshold.from_dict(found.to_dict()) == found
+
+
+def test_bad_input_is_refused() -> None:
+    for bound in (0.0, 1.0, math.nan):
+        with pytest.raises(ValueError, match="bound on false interruptions"):
+            threshold_for([0.1], bound)
+    with pytest.raises(ValueError, match="no P"):
+        threshold_for([0.1, math.nan])

@@ -1,0 +1,170 @@
+"""Traces: written as it happens, read after a crash, judged again, and shown on a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foretell.gui.actions import Action, Kind, Point
+from foretell.gui.guard import Guard
+from foretell.gui.judgement import ErrorClass
+from foretell.gui.observation import Observation, Proposal
+from foretell.gui.rescore import rescore
+from foretell.gui.threshold import threshold_for
+from foretell.gui.trace import FILE, TraceError, TraceWriter, read
+from foretell.report.gui import render_gui_replay, write_gui_replay
+from tests.gui.screens import FIELD, FakeCritic, form, frame
+
+GOAL = "Click <b>the field</b> & submit."
+NEXT = frame(form(), FIELD, 5, (16, 16, 16))
+MISS = Proposal((Action(Kind.CLICK, point=Point(20, 20)),), "click the field", raw="click(20, 20)")
+HIT = Proposal((Action(Kind.CLICK, point=Point(100, 120)),), "click the field")
+END = Proposal((Action(Kind.TERMINATE, success=True),))
+
+
+def episode(folder: Path, *answers: float | Exception) -> Guard:
+    """A miss that is sent back, a hit that is executed, and the end."""
+    with TraceWriter(folder, clock=lambda: 12.0) as writer:
+        guard = Guard(FakeCritic(*(answers or (0.9, 0.2, 0.1))), threshold=0.5, trace=writer)
+        start = Observation(GOAL, form(), 0)
+        guard.before_action(start)
+        guard.after_proposal(start, MISS)
+        guard.after_proposal(start, HIT)
+        guard.executed(HIT)
+        then = Observation(GOAL, NEXT, 1)
+        guard.before_action(then)
+        guard.after_proposal(then, END)
+        guard.executed(END)
+        guard.finished(NEXT, solved=True)
+    return guard
+
+
+def test_every_step_is_there(tmp_path: Path) -> None:
+    episode(tmp_path)
+    told = read(tmp_path)
+    assert [len(step.rounds) for step in told.steps] == [2, 1] and not told.torn and told.faults == ()
+    first, second = told.steps
+    miss, hit = first.rounds
+    assert miss.proposal == MISS and miss.intervened and miss.verdict["reason"] == "doubted"
+    assert "has not been executed" in miss.verdict["feedback"]
+    assert miss.judgement is not None and miss.judgement.p_bad == 0.9
+    assert miss.judgement.error is ErrorClass.GROUNDING and miss.judgement.evidence == {"gap_px": 9.0}
+    assert hit.proposal == HIT and not hit.intervened
+    assert first.executed == (HIT.actions[0].to_dict(),) and "focus" in first.effect
+    assert first.achieved == ("what was clicked at (100, 120) has the focus",)
+    assert second.rounds[0].history.count == 1 and second.rounds[0].history.achieved == first.achieved
+    assert told.outcome is not None and told.outcome["outcome"] == {"solved": True}
+    assert np.array_equal(told.picture(miss.images["before"]), form())
+    assert np.array_equal(told.observation(*[(second, second.rounds[0])][0]).image, NEXT)
+    assert miss.images["marked"] != miss.images["before"]
+
+
+def test_a_picture_is_written_once(tmp_path: Path) -> None:
+    episode(tmp_path)
+    assert len(list((tmp_path / "images").iterdir())) == 4  # two screens, each with and without the mark
+
+
+def test_a_crash_at_any_byte_leaves_what_was_written_before(tmp_path: Path) -> None:
+    episode(tmp_path)
+    path = tmp_path / FILE
+    whole = path.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(whole) if byte == 10]
+    for cut in range(0, len(whole), 37):
+        path.write_bytes(whole[:cut])
+        told = read(tmp_path)
+        lines = sum(end <= cut for end in ends)
+        assert told.torn == (cut not in (0, *ends) and cut + 1 not in ends)
+        assert sum(len(step.rounds) for step in told.steps) <= 3 and (lines < 1 or told.steps)
+    path.write_bytes(whole[: ends[1] + 20])
+    with TraceWriter(tmp_path) as writer:
+        writer.append("fault", {"step": 0, "where": "critic", "message": "later"})
+    told = read(tmp_path)
+    assert not told.torn and len(told.steps[0].rounds) == 2 and told.faults[0]["message"] == "later"
+
+
+def test_damage_elsewhere_is_told_with_its_line(tmp_path: Path) -> None:
+    episode(tmp_path)
+    lines = (tmp_path / FILE).read_text().splitlines()
+    for damage in ("{", "[]", json.dumps({"event": "proposed"})):
+        (tmp_path / FILE).write_text("\n".join([lines[0], damage, *lines[2:]]) + "\n")
+        with pytest.raises(TraceError, match="line 2"):
+            read(tmp_path)
+
+
+def test_no_trace_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"no trace\.jsonl"):
+        read(tmp_path)
+
+
+def test_a_threshold_that_never_objects_is_written(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(FakeCritic(0.9), threshold=threshold_for([]), trace=writer)
+        guard.after_proposal(Observation(GOAL, form()), HIT)
+        assert not guard.faults
+    assert read(tmp_path).steps[0].rounds[0].verdict["threshold"] is None
+    assert "never objects" in render_gui_replay(read(tmp_path))
+
+
+def test_judged_again(tmp_path: Path) -> None:
+    episode(tmp_path)
+    critic = FakeCritic(0.8, 0.7, 0.3)
+    again = rescore(tmp_path, critic)
+    assert [one.p_bad for one in again.judgements if one is not None] == [0.8, 0.7, 0.3]
+    assert [(one.step, one.revision) for one in again.rounds] == [(0, 0), (0, 1), (1, 0)]
+    assert [history.count for _, history in critic.seen] == [0, 0, 1]
+    summary = again.summary()
+    assert summary["agreement"] == pytest.approx(2 / 3) and summary["same_error_where_both_object"] == 1.0
+    assert (summary["objections_before"], summary["objections_now"]) == (1, 2)
+    assert summary["mean_p_bad_apart"] == pytest.approx((0.1 + 0.5 + 0.2) / 3)
+    assert rescore(read(tmp_path), FakeCritic(0.9, 0.2, 0.1)).summary()["agreement"] == 1.0
+
+
+def test_what_cannot_be_judged_again_is_told(tmp_path: Path) -> None:
+    episode(tmp_path, RuntimeError("lost"), 0.2, 0.1)
+    again = rescore(tmp_path, FakeCritic(0.5, RuntimeError("blind"), 0.2))
+    assert again.rounds[1].fault == "RuntimeError: blind" and again.judgements[1] is None
+    summary = again.summary()
+    assert summary["judged_by_both"] == 1 and summary["faults"] == 1 and summary["proposals"] == 3
+
+
+def test_without_pictures_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path, pictures=False) as writer:
+        Guard(FakeCritic(0.1), trace=writer).after_proposal(Observation(GOAL, form()), HIT)
+    assert not (tmp_path / "images").exists()
+    with pytest.raises(TraceError, match="traced without"):
+        rescore(tmp_path, FakeCritic(0.1))
+
+
+def test_the_page_holds_all_and_refers_to_nothing(tmp_path: Path) -> None:
+    episode(tmp_path / "trace")
+    page = write_gui_replay(tmp_path / "trace", tmp_path / "replay.html").read_text()
+    assert "Click &lt;b&gt;the field&lt;/b&gt; &amp; submit." in page and "<b>the field" not in page
+    for words in (
+        "sent back",
+        "click at (100, 120)",
+        "has not been executed",
+        "P(bad) 90%",
+        "grounding",
+        "solved: True",
+    ):
+        assert words in page, words
+    assert page.count("data:image/png;base64,") == 4  # a picture for each of three proposals, and the last screen
+    assert not re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*\"|url\(", page)
+
+
+def test_the_page_tells_faults_and_torn_ends(tmp_path: Path) -> None:
+    episode(tmp_path, RuntimeError("the critic is lost"), 0.2, 0.1)
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"event": "prop')
+    page = render_gui_replay(read(tmp_path))
+    assert "the critic is lost" in page and "passed unjudged: the critic failed" in page and "cut short" in page
+
+
+def test_an_empty_trace_has_no_page(tmp_path: Path) -> None:
+    TraceWriter(tmp_path).close()
+    with pytest.raises(ValueError, match="no step was traced"):
+        render_gui_replay(read(tmp_path))
