@@ -11,11 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from foretell.gui.bench.collect import Plan, collect, summary
 from foretell.gui.bench.oracles import TASKS
+from foretell.gui.bench.pages import Page
 from foretell.gui.dataset import read_rows
+from foretell.gui.history import Historian
+from foretell.gui.ocr import Ocr
 
 FOLDER = Path("runs/gui")
 RESULTS = Path(__file__).parent / "results" / "gui_data.json"
@@ -35,13 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if not options.count:
         seeds = range(options.first, options.first + options.seeds)
-        collect(
-            options.folder,
-            options.tasks,
-            seeds,
-            Plan(options.moments, options.bad),
-            lambda said: print(said, flush=True),
-        )
+        with Page() as page:
+            plan = Plan(options.moments, options.bad)
+            collect(page, Historian(Ocr()), options.folder, options.tasks, seeds, plan, partial(print, flush=True))
     found = summary(list(read_rows(options.folder)))
     options.into.parent.mkdir(parents=True, exist_ok=True)
     options.into.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

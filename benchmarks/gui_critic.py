@@ -123,7 +123,12 @@ def compare(model: CriticModel, train_rows: Shown, held_out: Shown) -> dict[str,
         p_bad = model.p_bad(new.table, stated)
         share = float(known.bad.mean())
         by_rules = threshold_for(rules(known)[~known.bad], BOUND).value
+        above = p_bad > model.threshold(BOUND, stated, new_task=True).value
         found[name] = {
+            "threshold_for_new_tasks": {
+                "recall": round(float(above[new.bad].mean()), 4),
+                "false_interruptions": round(float(above[~new.bad].mean()), 4),
+            },
             "embedded": scored(p_bad, new, model.threshold(BOUND, stated).value, model.ways(new.table)),
             "rules": scored(rules(new), new, by_rules),
             "majority": scored(np.full(len(new.bad), share), new, share),
@@ -203,7 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.into.parent.mkdir(parents=True, exist_ok=True)
     options.into.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     for name, critics in result["held_out"].items():
-        for critic, numbers in critics.items():
+        print(f"{name:9} threshold for new tasks: {critics['threshold_for_new_tasks']}")
+        for critic in ("embedded", "rules", "majority"):
+            numbers = critics[critic]
             told = {key: numbers[key] for key in ("auroc", "recall", "false_interruptions", "oracle_recall", "ece")}
             print(f"{name:9} {critic:9} {told}")
     print(json.dumps(result["times"]))

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import describe
+from foretell.cli.parts import bench_of
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.forecast import make as make_forecaster
 from foretell.kernels.library import get
@@ -150,16 +151,6 @@ class SharedBench:
             file.write(json.dumps(found) + "\n")
 
 
-def _bench(kind: str) -> Bench:
-    if kind == "cpu":
-        from foretell.kernels.bench.cpu import CpuBench
-
-        return CpuBench()
-    from foretell.kernels.bench.gpu.bench import GpuBench
-
-    return GpuBench()
-
-
 def allowance_s(task: Task, language: str, bench: SharedBench) -> float:
     """Device seconds for a run: what `MEASURED` typical candidates of the proposer take, by a dozen drawn at random.
 
@@ -195,8 +186,7 @@ def run_one(kind: str, task: Task, language: str, policy: str, seed: int, bench:
 def run(kind: str, seconds: float, into: Path, wanted: Sequence[str]) -> None:
     deadline = time.monotonic() + seconds
     into.mkdir(parents=True, exist_ok=True)
-    raw = _bench(kind)
-    try:
+    with bench_of(kind) as raw:
         for seed in SEEDS:  # whole rounds of all operations, so that what is done when time is up is a fair part
             for name, language in TASKS[kind]:
                 if wanted and name not in wanted:
@@ -220,8 +210,6 @@ def run(kind: str, seconds: float, into: Path, wanted: Sequence[str]) -> None:
                         f"{name:22}{policy:10} {seed} {speedup:6.2f}x {state.measured:3} of {state.considered}",
                         flush=True,
                     )
-    finally:
-        raw.close()
 
 
 def summed(kind: str, into: Path) -> None:

@@ -7,9 +7,10 @@ import random
 from pathlib import Path
 
 from foretell.gui.actions import Kind
-from foretell.gui.bench.collect import EPISODES, Collector, chosen, collect, resumed, summary, walk
+from foretell.gui.bench.collect import EPISODES, Collector, collect, resumed, summary
 from foretell.gui.bench.oracles import HELD_OUT
 from foretell.gui.bench.pages import Page
+from foretell.gui.bench.walks import chosen, walk
 from foretell.gui.dataset import FILE, load_image, read_rows, write_rows
 from foretell.gui.history import Historian
 from foretell.gui.judgement import ErrorClass
@@ -56,7 +57,7 @@ def test_stumbles_are_recovered_from(page: Page) -> None:
 
 
 def test_moments_are_chosen_by_sort(page: Page) -> None:
-    moments = walk(page, "use-slider", 1, Historian(), random.Random(0), stumbles=0.0)
+    moments = walk(page, "use-slider", 50, Historian(), random.Random(0), stumbles=0.0)
     picked = chosen(moments, 3, random.Random(0))
     kinds = [planned.action.kind for planned in (moments[i].planned for i in picked) if planned is not None]
     assert picked[-1] == len(moments) - 1 and len(picked) == 4
@@ -76,20 +77,18 @@ def test_half_an_episode_is_taken_out(page: Page, tmp_path: Path) -> None:
     assert sum(counts.values()) == sum(row.bad for row in rows)
 
 
-def test_collecting_nothing_more_changes_nothing(page: Page, tmp_path: Path) -> None:
-    rows = Collector(tmp_path, page, Historian()).episode("click-button", 1)
-    write_rows(tmp_path, rows)
-    (tmp_path / EPISODES).write_text(json.dumps({"task": "click-button", "seed": 1}) + "\n", "utf-8")
-    before = (tmp_path / FILE).read_text("utf-8")
-    assert resumed(tmp_path)[0] == {("click-button", 1)}
-    collect(tmp_path, (), ())
-    assert (tmp_path / FILE).read_text("utf-8") == before
+def test_what_is_there_is_not_collected_again(page: Page, tmp_path: Path) -> None:
+    said: list[str] = []
+    for _ in range(2):
+        collect(page, Historian(), tmp_path, ("click-button",), (1,), say=said.append)
+    assert len(said) == 1
+    assert len({row.id for row in read_rows(tmp_path)}) == len((tmp_path / FILE).read_text("utf-8").splitlines())
 
 
 def test_the_summary_counts(page: Page, tmp_path: Path) -> None:
-    rows = Collector(tmp_path, page, Historian()).episode(TASK, 1)
+    rows = Collector(tmp_path, page, Historian()).episode("click-button", 1)
     found = summary(rows)
     assert found["proposals"] == len(rows)
     assert sum(found["classes"].values()) == sum(row.bad for row in rows)
     assert found["splits"]["held_out"]["tasks"] + found["splits"]["train"]["tasks"] == 1
-    assert found["tasks"][TASK]["episodes"] == 1
+    assert found["tasks"]["click-button"]["episodes"] == 1

@@ -18,7 +18,7 @@ from foretell.gui.dataset import DatasetError, Row, read_rows, save_image, write
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
-from foretell.gui.train_critic import Effort, describe, train
+from foretell.gui.train_critic import Effort, describe, family, task_threshold, train
 from tests.gui.drawn import CANCEL, GOAL, SUBMIT, form, middle
 
 QUICK = Effort(trees=30, members=1, error_trees=10, folds=4)
@@ -42,7 +42,7 @@ def rows(folder: Path) -> list[Row]:
         elif error is ErrorClass.SEMANTIC:
             x, y = middle(CANCEL)
         proposal = at(x + rng.uniform(-20, 20) * (error is None), y + rng.uniform(-8, 8))
-        task = f"task-{number % 8}"
+        task = f"task-{number % 8}-easy"
         step = Step(Action(Kind.WAIT), "elsewhere", True, "wait")
         history = History(steps=(step,), count=1) if number % 2 else History()
         found.append(
@@ -137,3 +137,17 @@ def test_files_that_are_no_model_are_refused(tmp_path: Path) -> None:
 def test_chances_rise_with_the_score() -> None:
     p = Chances(0.8, 1.2, -0.3).apply(np.linspace(-40, 40, 200))
     assert (np.diff(p) >= 0).all() and 0 <= p[0] < 1e-6 and 1 - 1e-6 < p[-1] <= 1
+
+
+def test_a_threshold_for_new_tasks_counts_tasks_and_not_rows() -> None:
+    task = np.array([f"t{i // 20}" for i in range(2000)])
+    p_bad, bad = np.linspace(0.0, 0.5, 2000), np.zeros(2000, dtype=bool)
+    p_bad[:20] = 0.9  # one task of a hundred in which every good proposal looks bad
+    found = task_threshold(p_bad, bad, task, 0.05)
+    above = np.array([(p_bad[task == name] > found.value).mean() for name in np.unique(task)])
+    assert (above.sum() + 1) / (len(above) + 1) <= 0.05 < (above.sum() + 1.06) / (len(above) + 1)
+    assert task_threshold(p_bad[:200], bad[:200], task[:200], 0.05).value == np.inf
+
+
+def test_variants_of_a_task_are_one_family() -> None:
+    assert family("click-tab-2-easy") == family("click-tab-2-hard") == "click-tab" != family("click-test")

@@ -120,8 +120,8 @@ def _existing(given: str) -> tuple[Path, RunState] | None:
 def _start(run_dir: Path, task: str | None, language: str, device: str | None, wishes: Wishes) -> RunState:
     from dataclasses import replace
 
-    from foretell.cli.parts import new_parts
-    from foretell.cli.told import bench_of, check_device, kind_of
+    from foretell.cli.parts import bench_of, kind_of, new_parts
+    from foretell.cli.told import check_device
     from foretell.kernels import library
     from foretell.kernels.search import Search
 

@@ -23,7 +23,7 @@ def collect(
 
     Stop it at any time and start it again: it goes on where it was. `foretell data import` makes the corpus of it.
     """
-    from foretell.cli.told import bench_of
+    from foretell.cli.parts import bench_of
     from foretell.kernels.corpus.collect import Tally
     from foretell.kernels.corpus.collect import collect as gather
     from foretell.kernels.corpus.plan import read_plan

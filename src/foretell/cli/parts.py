@@ -13,12 +13,13 @@ from foretell.cli.errors import BadInput
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
     from foretell.kernels.policy import Policy
-    from foretell.kernels.protocols import Forecaster, Proposer
+    from foretell.kernels.protocols import Bench, Forecaster, Proposer
     from foretell.kernels.search import SearchConfig, Strategy
     from foretell.kernels.store import Catalogue
     from foretell.kernels.task import Task
 
 LANGUAGE = "cpp"
+LANGUAGES = ("cpp", "triton", "cuda", "torch")
 CATALOGUE_NAME = "catalogue.jsonl"
 
 
@@ -154,3 +155,33 @@ def _as_bad_input() -> Iterator[None]:
     except ValueError as error:
         what, _, expected = str(error).partition("; ")
         raise BadInput(what, expected, "foretell search --help") from error
+
+
+def kind_of(language: str) -> str:
+    """What kind of device a language runs on; BadInput for one that nothing runs."""
+    if language not in LANGUAGES:
+        raise BadInput(f"there is no language {language!r}", f"one of {', '.join(LANGUAGES)}")
+    return "cpu" if language == "cpp" else "gpu"
+
+
+@contextmanager
+def bench_of(kind: str) -> Iterator[Bench]:
+    """This machine's bench of a kind; BadInput where it has none."""
+    if kind == "cpu":
+        from foretell.kernels.bench.cpu import CpuBench
+
+        bench: Bench = CpuBench()
+    else:
+        from foretell.kernels.bench.gpu.bench import GpuBench
+        from foretell.kernels.bench.gpu.device import NoGpu
+
+        try:
+            bench = GpuBench()
+        except NoGpu as error:
+            raise BadInput(
+                str(error), "a CUDA GPU to measure on", "--language cpp runs on the CPU; or work where there is one"
+            ) from error
+    try:
+        yield bench
+    finally:
+        bench.close()

@@ -104,9 +104,8 @@ def search(
 ) -> None:
     """Search for a faster kernel, measuring only where it pays."""
     from foretell.cli.errors import BadInput
-    from foretell.cli.parts import LANGUAGE, Wishes, new_parts, parts_of_run
+    from foretell.cli.parts import LANGUAGE, Wishes, bench_of, kind_of, new_parts, parts_of_run
     from foretell.cli.runs import find_run, new_run
-    from foretell.cli.told import bench_of, kind_of
     from foretell.kernels import library
     from foretell.kernels.propose.warm import PREFIX
     from foretell.kernels.search import load_run

@@ -144,7 +144,7 @@ def _search(state: RunState, bench: Bench, run_dir: Path, told: list[Candidate],
 
 
 def _step(state: RunState, run_dir: Path, told: list[Candidate], above: str, keep: bool) -> RunState:
-    from foretell.cli.told import bench_of
+    from foretell.cli.parts import bench_of
 
     with bench_of(state.device.kind) as bench, progress_console().status("building, forecasting, measuring"):
         work = _search(state, bench, run_dir, told, above, keep)
@@ -155,8 +155,9 @@ def _step(state: RunState, run_dir: Path, told: list[Candidate], above: str, kee
 
 
 def _end(state: RunState, run_dir: Path, keep: bool, as_json: bool) -> None:
+    from foretell.cli.parts import bench_of
     from foretell.cli.search import conclude
-    from foretell.cli.told import bench_of, is_over
+    from foretell.cli.told import is_over
 
     if not is_over(state):
         with bench_of(state.device.kind) as bench, progress_console().status("measuring the winners again"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +12,10 @@ from foretell.cli.errors import BadInput
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
-    from foretell.kernels.protocols import Bench
     from foretell.kernels.search import RunState, StopReason
     from foretell.kernels.task import Task
 
 ASKED_NAME = "asked.json"
-LANGUAGES = ("cpp", "triton", "cuda", "torch")
-
-
-def kind_of(language: str) -> str:
-    """What kind of device a language runs on; BadInput for one that nothing runs."""
-    if language not in LANGUAGES:
-        raise BadInput(f"there is no language {language!r}", f"one of {', '.join(LANGUAGES)}")
-    return "cpu" if language == "cpp" else "gpu"
 
 
 def task_of(state: RunState) -> Task:
@@ -34,29 +23,6 @@ def task_of(state: RunState) -> Task:
     from foretell.kernels import library
 
     return library.get(str(state.config["task"]), state.device.kind)
-
-
-@contextmanager
-def bench_of(kind: str) -> Iterator[Bench]:
-    """This machine's bench of a kind; BadInput where it has none."""
-    if kind == "cpu":
-        from foretell.kernels.bench.cpu import CpuBench
-
-        bench: Bench = CpuBench()
-    else:
-        from foretell.kernels.bench.gpu.bench import GpuBench
-        from foretell.kernels.bench.gpu.device import NoGpu
-
-        try:
-            bench = GpuBench()
-        except NoGpu as error:
-            raise BadInput(
-                str(error), "a CUDA GPU to measure on", "--language cpp runs on the CPU; or work where there is one"
-            ) from error
-    try:
-        yield bench
-    finally:
-        bench.close()
 
 
 def check_device(wanted: str | None, device: Device) -> None:

@@ -48,18 +48,28 @@ class Chances:
 
 @dataclass(frozen=True)
 class Scale:
-    """How scores are read: as chances, and the thresholds under which false interruptions stay below their bounds."""
+    """How scores are read: as chances, and the thresholds under which false interruptions stay below their bounds.
+
+    `thresholds` hold for proposals like those that they were learnt from; `for_new_tasks`, which are higher, for
+    proposals of tasks never seen.
+    """
 
     chances: Chances = field(default_factory=Chances)
     thresholds: tuple[Threshold, ...] = ()
+    for_new_tasks: tuple[Threshold, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self.chances), "thresholds": [one.to_dict() for one in self.thresholds]}
+        return {
+            **asdict(self.chances),
+            "thresholds": [one.to_dict() for one in self.thresholds],
+            "for_new_tasks": [one.to_dict() for one in self.for_new_tasks],
+        }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Scale:
         chances = Chances(float(data["rise"]), float(data["fall"]), float(data["shift"]))
-        return Scale(chances, tuple(Threshold.from_dict(one) for one in data["thresholds"]))
+        learnt = (tuple(Threshold.from_dict(one) for one in data[name]) for name in ("thresholds", "for_new_tasks"))
+        return Scale(chances, *learnt)
 
 
 @dataclass(frozen=True)
@@ -104,9 +114,10 @@ class CriticModel:
         scores = np.stack([self.errors[kind].predict(table) for kind in kinds], axis=1)
         return [kinds[i] for i in scores.argmax(axis=1)]
 
-    def threshold(self, bound: float, stated: bool = True) -> Threshold:
-        """The threshold learnt for a bound; BadCriticModel where there is none."""
-        learnt = (self.stated if stated else self.unstated).thresholds
+    def threshold(self, bound: float, stated: bool = True, new_task: bool = False) -> Threshold:
+        """The threshold learnt for a bound; BadCriticModel where there is none. See `Scale` for `new_task`."""
+        scale = self.stated if stated else self.unstated
+        learnt = scale.for_new_tasks if new_task else scale.thresholds
         for one in learnt:
             if math.isclose(one.bound, bound):
                 return one

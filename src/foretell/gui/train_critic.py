@@ -1,7 +1,7 @@
 """Trains the learned critic on recorded proposals: `python -m foretell.gui.train_critic FOLDER --into MODEL.npz`.
 
 Every proposal is shown twice, with what the agent said and without. Chances and thresholds are learnt from scores of
-tasks that the trees had not seen.
+families of tasks that the trees had not seen: near twins of a task would make them look better than they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foretell.gui.features import features
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.sight import Eyes
-from foretell.gui.threshold import threshold_for
+from foretell.gui.threshold import Threshold, threshold_for
 from foretell.trees import FloatArray, Trees, of_boosting
 
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
@@ -44,7 +44,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Shown:
-    """Rows as the model sees them: each once with its intent and once without."""
+    """Rows as the model sees them, each twice: as it was recorded (`stated`), and without its intent."""
 
     names: tuple[str, ...]
     table: FloatArray
@@ -84,7 +84,7 @@ def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None) ->
     for number, row in enumerate(rows):
         if row.image != picture or image is None:
             picture, image = row.image, row.observation(folder).image
-        for shown in (row, without_intent(row)) if row.proposal.intent else (row,):
+        for shown in (row, without_intent(row)):
             observation = Observation(shown.goal, image, shown.step)
             sight = eyes.see(observation)
             findings = check(observation, shown.proposal, shown.history)
@@ -100,7 +100,7 @@ def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None) ->
         np.array([row.bad for row in kept]),
         np.array(["" if row.error is None else row.error.value for row in kept]),
         np.array([row.task for row in kept]),
-        np.array([bool(row.proposal.intent) for row in kept]),
+        np.arange(len(kept)) % 2 == 0,
         np.array([row.split == "held_out" for row in kept]),
         np.array([row.id for row in kept]),
     )
@@ -110,32 +110,59 @@ def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = 
     """A model of these rows, which should hold training tasks only."""
     effort = effort or Effort()
     scores = left_out_scores(shown, seed, effort, say)
-    stated, unstated = (fit_scale(scores[own], shown.bad[own]) for own in (shown.stated, ~shown.stated))
+    stated, unstated = (
+        fit_scale(scores[own], shown.bad[own], shown.task[own]) for own in (shown.stated, ~shown.stated)
+    )
     say("fitting on all tasks")
     bad = _fit_bad(shown, seed, effort)
     about = {"rows": len(shown.bad), "tasks": len(set(shown.task.tolist())), "seed": seed}
     return CriticModel(shown.names, bad, _fit_errors(shown, seed, effort), stated, unstated, about)
 
 
-def fit_scale(scores: FloatArray, bad: NDArray[np.bool_]) -> Scale:
+def task_threshold(p_bad: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any], bound: float) -> Threshold:
+    """Conformal risk control with tasks as what is exchangeable, not proposals.
+
+    The loss of a task is its share of good proposals that are interrupted. The threshold is the least for which
+    (sum of losses + 1) / (tasks + 1) is at most the bound: then that holds for proposals of a task never seen. It is
+    infinite where there are too few tasks to promise that.
+    """
+    good, of_task = p_bad[~bad], task[~bad]
+    names, at, count = np.unique(of_task, return_inverse=True, return_counts=True)
+    order = np.argsort(-good)
+    spent = np.cumsum(1.0 / count[at[order]])  # the losses once the threshold lies just below each score
+    allowed = bound * (len(names) + 1) - 1.0
+    if allowed < 0.0:
+        return Threshold(float("inf"), bound, len(good))
+    over = np.flatnonzero(spent > allowed)
+    return Threshold(float(good[order[over[0]]]) if over.size else 0.0, bound, len(good))
+
+
+def fit_scale(scores: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any]) -> Scale:
     """How scores of left-out tasks are read; the plain scale where there are no two outcomes to learn from."""
     if bad.all() or not bad.any():
         return Scale()
     chances = fit_chances(scores, bad)
     p_bad = chances.apply(scores)
-    return Scale(chances, tuple(threshold_for(p_bad[~bad], bound) for bound in BOUNDS))
+    by_row = tuple(threshold_for(p_bad[~bad], bound) for bound in BOUNDS)
+    return Scale(chances, by_row, tuple(task_threshold(p_bad, bad, task, bound) for bound in BOUNDS))
+
+
+def family(task: str) -> str:
+    """Tasks whose names begin alike ("click-tab-2-easy", "click-tab-2-hard") are variants of one."""
+    return "-".join(task.split("-")[:2])
 
 
 def left_out_scores(shown: Shown, seed: int, effort: Effort, say: Say = lambda text: None) -> FloatArray:
-    """Scores of each row by trees that never saw its task."""
-    tasks = np.array(sorted(set(shown.task.tolist())))
-    np.random.default_rng(seed).shuffle(tasks)
+    """Scores of each row by trees that never saw its task, nor a variant of it."""
+    of_row = np.array([family(task) for task in shown.task.tolist()])
+    families = np.array(sorted(set(of_row.tolist())))
+    np.random.default_rng(seed).shuffle(families)
     scores = np.full(len(shown.bad), np.nan)
-    for number, part in enumerate(np.array_split(tasks, min(effort.folds, len(tasks)))):
-        out = np.isin(shown.task, part)
+    for number, part in enumerate(np.array_split(families, min(effort.folds, len(families)))):
+        out = np.isin(of_row, part)
         trees = _fit_bad(shown.where(~out), seed + number, replace(effort, members=1))
         scores[out] = np.mean([one.predict(shown.table[out]) for one in trees], axis=0)
-        say(f"part {number + 1}: {int(out.sum())} rows of {len(part)} tasks left out")
+        say(f"part {number + 1}: {int(out.sum())} rows of {len(part)} families left out")
     return scores
 
 

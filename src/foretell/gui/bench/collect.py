@@ -20,23 +20,21 @@ from typing import Any
 import numpy as np
 
 from foretell.gui.actions import CLICKS, Action, Kind, Point
-from foretell.gui.bench.oracles import HELD_OUT, SOLVED_AT, Planned, next_step
-from foretell.gui.bench.pages import Element, Page
+from foretell.gui.bench.oracles import HELD_OUT
+from foretell.gui.bench.pages import Page
 from foretell.gui.bench.perturb import Moment, Wrong, moment_of, perturbations, reworded
 from foretell.gui.bench.perturb.copies import ORACLE_ERRORS, Copies, State, state_of
 from foretell.gui.bench.perturb.course import STOPS
 from foretell.gui.bench.perturb.moment import name_of, said_of
 from foretell.gui.bench.perturb.timing import covered, waiting
+from foretell.gui.bench.walks import Recorded, chosen, walk
 from foretell.gui.dataset import FILE, Row, read_rows, save_image, write_rows
-from foretell.gui.history import Historian, History
+from foretell.gui.history import Historian
 from foretell.gui.judgement import ErrorClass
-from foretell.gui.observation import Pixels, Proposal
+from foretell.gui.observation import Proposal
 
 EPISODES = "episodes.jsonl"
-MOST_STEPS = 60
 LONG = 10  # steps: of longer episodes, which are slow to restore, fewer moments are taken
-STUMBLES = 0.12  # share of steps before which something wrong is done
-_STUMBLED = (ErrorClass.CONSTRAINT, ErrorClass.SEMANTIC, ErrorClass.GROUNDING, ErrorClass.OBSERVATION)
 
 Say = Callable[[str], None]
 
@@ -49,70 +47,6 @@ class Plan:
     bad: int = 2
     more_good: float = 0.75
     tries: int = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """One moment of a walked episode; `planned` is None at the end, `done` are all actions before it."""
-
-    elements: tuple[Element, ...]
-    image: Pixels
-    history: History
-    planned: Planned | None
-    done: tuple[Action, ...]
-
-
-def walk(
-    page: Page, task: str, seed: int, historian: Historian, rng: random.Random, stumbles: float = STUMBLES
-) -> list[Recorded]:
-    """Every moment of an episode that the oracle solves, its end included; empty where it does not."""
-    page.start(task, seed)
-    history = History()
-    done: tuple[Action, ...] = ()
-    found: list[Recorded] = []
-    while len(done) < MOST_STEPS:
-        ended = page.done
-        planned = None if ended else next_step(task, page.goal, page)
-        image = page.screenshot()
-        found.append(Recorded(tuple(page.elements()), image, history, planned, done))
-        if planned is None:
-            return found if ended and page.reward >= SOLVED_AT else []
-        proposal = Proposal((planned.action,), planned.intent)
-        if rng.random() < stumbles:
-            stumble = _stumble(page, task, planned, history, rng)
-            if stumble is not None:
-                proposal = stumble
-                found.pop()
-        action = proposal.actions[0]
-        page.perform(action)
-        history = historian.update(history, image, page.screenshot(), action, proposal.intent)
-        done = (*done, action)
-    return []
-
-
-def _stumble(page: Page, task: str, planned: Planned, history: History, rng: random.Random) -> Proposal | None:
-    wrong = perturbations(moment_of(page, task, planned, history), rng)
-    some = [wrong[error][0] for error in _STUMBLED if error in wrong]
-    return rng.choice(some).proposal if some else None
-
-
-def chosen(moments: Sequence[Recorded], most: int, rng: random.Random) -> list[int]:
-    """Which moments to record: the end, and of the others those whose action is of a rarer sort first."""
-    *steps, _ = range(len(moments))
-    sorts = {i: _sort(moments[i].planned) for i in steps}
-    rng.shuffle(steps)
-    picked: list[int] = []
-    taken: Counter[tuple[object, ...]] = Counter()
-    while steps and len(picked) < most:
-        best = min(steps, key=lambda i: taken[sorts[i]])
-        steps.remove(best)
-        taken[sorts[best]] += 1
-        picked.append(best)
-    return [*sorted(picked), len(moments) - 1]
-
-
-def _sort(planned: Planned | None) -> tuple[object, ...]:
-    return () if planned is None else (planned.action.kind, planned.action.keys)
 
 
 @dataclass
@@ -247,30 +181,30 @@ def resumed(folder: Path) -> tuple[set[tuple[str, int]], Counter[str]]:
 
 
 def collect(
-    folder: Path, tasks: Sequence[str], seeds: Sequence[int], plan: Plan | None = None, say: Say = print
+    page: Page,
+    historian: Historian,
+    folder: Path,
+    tasks: Sequence[str],
+    seeds: Sequence[int],
+    plan: Plan | None = None,
+    say: Say = print,
 ) -> None:
     """Records what the folder does not hold yet: one seed of every task after the other."""
-    from foretell.gui.ocr import Ocr
-
     folder.mkdir(parents=True, exist_ok=True)
     known, counts = resumed(folder)
-    with Page() as page:
-        collector = Collector(folder, page, Historian(Ocr()), plan or Plan(), counts)
-        for seed in seeds:
-            for task in tasks:
-                if (task, seed) in known:
-                    continue
-                began_s = time.monotonic()
-                try:
-                    rows = collector.episode(task, seed)
-                except ORACLE_ERRORS as error:
-                    say(f"{task} {seed}: {type(error).__name__}: {error}")
-                    rows = []
-                write_rows(folder, rows, append=True)
-                entry = {"task": task, "seed": seed, "rows": len(rows), "seconds": round(time.monotonic() - began_s, 2)}
-                with (folder / EPISODES).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(entry) + "\n")
-                say(f"{task} {seed}: {len(rows)} rows, {entry['seconds']} s; {dict(collector.counts)}")
+    collector = Collector(folder, page, historian, plan or Plan(), counts)
+    for task, seed in ((task, seed) for seed in seeds for task in tasks if (task, seed) not in known):
+        began_s = time.monotonic()
+        try:
+            rows = collector.episode(task, seed)
+        except ORACLE_ERRORS as error:
+            say(f"{task} {seed}: {type(error).__name__}: {error}")
+            rows = []
+        write_rows(folder, rows, append=True)
+        entry = {"task": task, "seed": seed, "rows": len(rows), "seconds": round(time.monotonic() - began_s, 2)}
+        with (folder / EPISODES).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+        say(f"{task} {seed}: {len(rows)} rows, {entry['seconds']} s; {dict(collector.counts)}")
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
