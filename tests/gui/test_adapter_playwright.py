@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -18,7 +18,7 @@ from foretell.gui.adapters.playwright import (
 from foretell.gui.adapters.screen import Fault, ScreenError
 from foretell.gui.bench.chromium import NoChromium, find_chromium
 from foretell.gui.observation import Observation, Proposal
-from tests.gui.adapter_fakes import NotingGuard, awaited
+from tests.gui.adapter_fakes import NotingGuard, awaited, png
 
 SIZE = (400, 200)
 PAGE = """<body style="margin:0;height:3000px;background:white">
@@ -197,3 +197,21 @@ def test_an_awaited_guarded_page() -> None:
 )
 def test_what_is_called(action: Action, expected: list[Call]) -> None:
     assert calls(action, SIZE, 3.0) == expected
+
+
+def test_a_screenshot_that_a_busy_browser_refuses_is_asked_for_once_more() -> None:
+    from playwright.sync_api import Error
+
+    asked: list[str] = []
+
+    class Busy:
+        viewport_size: ClassVar[dict[str, int]] = {"width": 4, "height": 2}
+
+        def screenshot(self, **_: object) -> bytes:
+            asked.append("screenshot")
+            if len(asked) == 1:
+                raise Error("Protocol error (Page.captureScreenshot): Unable to capture screenshot")
+            return png(4, 2)
+
+    assert PlaywrightScreen(Busy()).observe().shape == (2, 4, 3)
+    assert len(asked) == 2

@@ -117,7 +117,13 @@ class PlaywrightScreen:
 
     def observe(self) -> Pixels:
         try:
-            image = decode(self.page.screenshot(type="png", timeout=self._timeout_ms))
+            try:
+                shot = self.page.screenshot(type="png", timeout=self._timeout_ms)
+            except _errors() as error:
+                if not passing(error):
+                    raise
+                shot = self.page.screenshot(type="png", timeout=self._timeout_ms)
+            image = decode(shot)
             width = (self.page.viewport_size or self.page.evaluate(_SIZE))["width"]
         except _errors() as error:
             raise _failed(error, "the page gives no screenshot") from None
@@ -147,7 +153,13 @@ class AsyncPlaywrightScreen:
 
     async def observe(self) -> Pixels:
         try:
-            image = decode(await self.page.screenshot(type="png", timeout=self._timeout_ms))
+            try:
+                shot = await self.page.screenshot(type="png", timeout=self._timeout_ms)
+            except _errors() as error:
+                if not passing(error):
+                    raise
+                shot = await self.page.screenshot(type="png", timeout=self._timeout_ms)
+            image = decode(shot)
             width = (self.page.viewport_size or await self.page.evaluate(_SIZE))["width"]
         except _errors() as error:
             raise _failed(error, "the page gives no screenshot") from None
@@ -176,6 +188,11 @@ class AsyncGuardedPage(AsyncGuardedScreen):
 
     def __init__(self, page: Any, guard: GuardLike, goal: str, schemes: Collection[str] = SCHEMES) -> None:
         super().__init__(AsyncPlaywrightScreen(page, schemes), guard, goal)
+
+
+def passing(error: Exception) -> bool:
+    """Whether a screenshot is worth asking for once more: a busy Chromium at times refuses one and gives the next."""
+    return "Unable to capture screenshot" in str(error)
 
 
 def _part(page: Any, call: Call) -> Any:

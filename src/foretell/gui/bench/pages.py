@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from foretell.gui.actions import Action, Kind, Point
+from foretell.gui.adapters.playwright import passing
 from foretell.gui.bench.chromium import NoChromium, find_chromium
 from foretell.gui.observation import Pixels
 
@@ -227,8 +228,14 @@ class Page:
     def screenshot(self) -> Pixels:
         """The task area as it looks now: 480 by 630 pixels."""
         from PIL import Image
+        from playwright.sync_api import Error
 
-        shot = self._devtools.send("Page.captureScreenshot", SHOT)
+        try:
+            shot = self._devtools.send("Page.captureScreenshot", SHOT)
+        except Error as error:
+            if not passing(error):
+                raise
+            shot = self._devtools.send("Page.captureScreenshot", SHOT)
         with Image.open(io.BytesIO(base64.b64decode(shot["data"]))) as image:
             return np.asarray(image.convert("RGB"), dtype=np.uint8)
 

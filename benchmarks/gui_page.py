@@ -1,0 +1,108 @@
+"""docs/results/gui.md, from the JSON that gui_oracles, gui_collect, gui_critic and gui_endtoend write.
+
+python -m benchmarks.gui_page
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path("benchmarks/results")
+PAGE = Path("docs/results/gui.md")
+SAID = {"stated": "with stated intent", "unstated": "without"}
+CRITICS = {"embedded": "learned, pixels only", "rules": "rules alone", "majority": "one chance for all"}
+STAGES = ("checks", "critique, new screen", "critique, same screen")
+_INTRODUCTION = """# The GUI guard, measured
+
+Made by `python -m benchmarks.gui_page`. Real pages: MiniWoB++ in headless Chromium, 480 x 630 pixels, the reward
+hidden. Oracles solve {solved} tasks on 20 seeds each (`python -m benchmarks.gui_oracles`). Critics see pixels, goal,
+history and the proposal; labels come from the page's own state.
+"""
+
+
+def page() -> Iterator[str]:
+    oracles = _read("gui_oracles.json") or {"tasks_solved": 0}
+    yield _INTRODUCTION.format(solved=oracles["tasks_solved"])
+    yield from _critic(_read("gui_critic.json"))
+    yield from _endtoend(_read("gui_endtoend.json"))
+
+
+def _critic(found: Mapping[str, Any] | None) -> Iterator[str]:
+    yield from ("## Critics on tasks they never saw", "")
+    if found is None:
+        yield from ("Not measured yet: `python -m benchmarks.gui_critic`.", "")
+        return
+    rows, tasks = found["rows"], found["tasks"]
+    yield (
+        f"`python -m benchmarks.gui_critic`: {rows['train']} proposals of {tasks['train']} tasks to learn from, "
+        f"{rows['held_out']} of {tasks['held_out']} others to be judged on; the oracle's step is good, and each of "
+        "twelve kinds of mistake is bad. *Interrupted*: the share of good proposals above the threshold, which was set "
+        f"on training tasks to hold {found['bound']:.0%}; *best recall* is at the threshold that would have held it "
+        "here."
+    )
+    heads = ("AUROC", "ECE", "recall", "interrupted", f"best recall at {found['bound']:.0%}")
+    yield from ("", "| critic | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads))
+    for said, words in SAID.items():
+        for critic, name in CRITICS.items():
+            n = found["held_out"][said][critic]
+            cells = (n["auroc"], n["ece"], n["recall"], n["false_interruptions"], n["oracle_recall"])
+            yield f"| {name}, {words} | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |"
+    yield from ("", "Asked: AUROC 0.90, ECE 0.05, recall 0.60 with at most 0.02 interrupted.", "")
+    classes = found["held_out"]["stated"]["embedded"].get("classes")
+    if classes:
+        keys = [key for key in next(iter(classes.values())) if key != "of"]
+        yield from ("| kind of mistake, with intent | " + " | ".join(keys) + " |", "| --- |" + " --- |" * len(keys))
+        for name, numbers in classes.items():
+            yield f"| {name} | " + " | ".join(_number(numbers[key]) for key in keys) + " |"
+        yield ""
+    taken = {stage: found["times"][stage]["median_ms"] for stage in STAGES if stage in found["times"]}
+    times = "; ".join(f"{stage} {ms:.1f} ms" for stage, ms in taken.items())
+    yield from (f"Median times on {found['machine']['device']}, shared with other work: {times}.", "")
+
+
+def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
+    yield from ("## Agents with and without the guard", "")
+    if found is None:
+        yield "Not measured yet: `python -m benchmarks.gui_endtoend`."
+        return
+    for split, words in (("all", "all tasks"), ("held_out", "tasks the critic never saw")):
+        heads = ("steps", "success", "wrong proposals", "of them stopped", "right ones interrupted")
+        yield from (f"### {words.capitalize()}", "", "| variant | " + " | ".join(heads) + " |")
+        yield "| --- |" + " --- |" * len(heads)
+        for name, n in found[split]["variants"].items():
+            shares = (n["wrong_share"], n["stopped_of_wrong"], n["interrupted_of_right"])
+            cells = " | ".join(f"{share:.1%}" for share in (n["success"], *shares))
+            label = f"{name} ({n['episodes']} episodes, {n['tasks']} tasks)"
+            yield f"| {label} | {n['steps']:.2f} | {cells} |"
+        yield ""
+        for name, gain in found[split]["differences"].items():
+            if gain is not None:
+                low, high = gain["interval"]
+                yield f"- {name}: {gain['points']:+.1f} points [{low:+.1f}, {high:+.1f}]"
+        yield ""
+    history = found["history"]
+    yield (
+        f"History: {history['true']['share']:.1%} of {history['true']['count']} claimed achievements are true in the "
+        "page; "
+        f"{history['claimed']['share']:.1%} of {history['claimed']['count']} true ones are claimed."
+    )
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _read(name: str) -> Any:
+    path = RESULTS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def main() -> None:
+    PAGE.write_text("\n".join(page()) + "\n")
+
+
+if __name__ == "__main__":
+    main()
