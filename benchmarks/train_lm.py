@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from foretell.train.lm import base as bases
 from foretell.train.lm import calibrate, stored
 from foretell.train.lm.grpo import GrpoSettings, improve
 from foretell.train.lm.pairs import KernelPairs
+from foretell.train.lm.run import CHECKED
 from foretell.train.lm.stored import Stored
 from foretell.train.lm.supervised import SftSettings, supervise
 
@@ -41,7 +41,6 @@ FIGURES = (
     "accuracy", "within_one", "rps", "ece_outcomes", "spearman", "recovery_10", "aurc", "outcome_accuracy", "crps",
     "covered_80", "failure_auroc",
 )  # fmt: skip
-CHECKED = 1200  # questions to calibrate by
 LIMITS = {"direct": 32, "distribution": 12}  # candidates of a pool
 BATCH_TOKENS = {"direct": 196_608, "distribution": 524_288}
 WRITTEN_TOKENS = 112
@@ -113,15 +112,6 @@ class Bench:
         done = supervise(self.student, world, self.into / "sft", settings, seconds, _say, 60.0)
         self._compile(False)
         self.note("trained", settings=vars(settings), **done)
-
-    def probe(self, seconds: float) -> None:
-        """Tokens a second of the supervised stage without compiled layers; what is learnt is thrown away."""
-        self.begin_from("base")
-        settings = SftSettings(2000, self.chosen.batch_tokens, rate=self.chosen.rate)
-        world = self.world if self.chosen.drawn is None else Stored(self.chosen.drawn, self.world)
-        with tempfile.TemporaryDirectory() as folder:
-            done = supervise(self.student, world, Path(folder), settings, seconds, _say, 1e9)
-        self.note("plain speed", tokens_per_s=done["tokens_per_s"])
 
     def grpo(self, reward: str, seed: int, seconds: float) -> None:
         self.begin_from("sft")
@@ -254,8 +244,6 @@ def main() -> None:
             break
         name, *rest = stage.split(":")
         match name:
-            case "probe":
-                bench.probe(float(rest[0]))
             case "sft":
                 bench.sft(float(rest[0]))
             case "grpo":
@@ -266,8 +254,6 @@ def main() -> None:
                 bench.speed()
             case "save":
                 bench.save()
-            case "unpack":
-                pass
             case _:
                 raise SystemExit(f"there is no stage {stage!r}")
         print(f"{stage} done at {time.monotonic() - began:.0f} s", flush=True)

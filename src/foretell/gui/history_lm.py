@@ -18,6 +18,7 @@ from foretell.gui.history import ACHIEVED_KEPT, Historian, History, Step, kept, 
 from foretell.gui.observation import Pixels
 from foretell.gui.words import Box
 from foretell.lm import Failure, Image, LanguageModel, Message, Request
+from foretell.lm.paid import Paid
 
 MAX_TOKENS = 400
 SENTENCE_CHARACTERS = 200
@@ -40,13 +41,10 @@ SCHEMA: Mapping[str, Any] = {
 
 
 @dataclass
-class Totals:
-    """What was asked and paid so far; cached replies cost nothing."""
+class Totals(Paid):
+    """What a historian has asked for and paid so far."""
 
     updates: int = 0
-    asked: int = 0
-    tokens: int = 0
-    money: float = 0.0
 
 
 class LanguageHistorian:
@@ -126,9 +124,7 @@ class LanguageHistorian:
             self.fallbacks[f"model:{type(error).__name__}"] += 1
             return None
         self.totals.asked += 1
-        if isinstance(reply, Failure) or not reply.cached:
-            self.totals.tokens += reply.usage.tokens
-            self.totals.money += reply.money
+        self.totals.add(reply)
         if isinstance(reply, Failure):
             self.fallbacks[f"request:{reply.kind.value}"] += 1
             return None

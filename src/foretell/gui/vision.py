@@ -22,6 +22,7 @@ from foretell.gui.history import History
 from foretell.gui.judgement import Critic, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.lm import Budget, Cached, Failure, Image, LanguageModel, Message, Reply, Request, Trouble
+from foretell.lm.paid import Paid
 
 MAX_TOKENS = 1024
 MOST_PICTURES = 5  # shown of a proposal with many points
@@ -44,16 +45,11 @@ class CriticUnavailable(Exception):
 
 
 @dataclass
-class Totals:
-    """What a critic has asked for and paid so far. Cached replies cost nothing."""
+class Totals(Paid):
+    """What a critic has asked for and paid so far."""
 
     judged: int = 0
-    asked: int = 0
     repairs: int = 0
-    cached: int = 0
-    tokens: int = 0
-    money: float = 0.0
-    seconds: float = 0.0
 
 
 class VisionCritic:
@@ -147,12 +143,7 @@ class VisionCritic:
     def _ask(self, request: Request) -> Reply:
         (outcome,) = self._model.ask([request])
         self.totals.asked += 1
-        if isinstance(outcome, Reply) and outcome.cached:
-            self.totals.cached += 1
-            return outcome
-        self.totals.tokens += outcome.usage.tokens
-        self.totals.money += outcome.money
-        self.totals.seconds += outcome.seconds
+        self.totals.add(outcome)
         if isinstance(outcome, Failure):
             self.troubles[f"request:{outcome.kind.value}"] += 1
             raise CriticUnavailable(outcome.kind, outcome.message)
@@ -189,11 +180,8 @@ class CascadeCritic:
         parts = [
             part for critic in (self._first, self._second) if (part := getattr(critic, "totals", None)) is not None
         ]
-        return Totals(
-            tokens=sum(int(getattr(part, "tokens", 0)) for part in parts),
-            money=sum(float(getattr(part, "money", 0.0)) for part in parts),
-            seconds=sum(float(getattr(part, "seconds", 0.0)) for part in parts),
-        )
+        fields = ("prompt_tokens", "answer_tokens", "money", "seconds")
+        return Totals(**{name: sum(getattr(part, name, 0) for part in parts) for name in fields})
 
     def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
         ours = self._first.judge(observation, proposal, history)

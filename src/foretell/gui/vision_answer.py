@@ -6,17 +6,17 @@ stand around it. Whatever could be understood in two ways is a misreading with i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from foretell.gui.judgement import ErrorClass
-from foretell.gui.vision_prompt import NO_ERROR, RATIONALE, defused
+from foretell.gui.vision_prompt import NO_ERROR, RATIONALE
+from foretell.lm.object import NoObject, find_object
+from foretell.lm.quote import without_turns
 
 MAX_CHARACTERS = 100_000  # no honest answer is longer
-SCANNED_CHARACTERS = 16_000  # where an object is looked for amid prose, counted from the end
 SENTENCE_CHARACTERS = 600  # of each part of the rationale that are kept
 NEEDS_ERROR = 0.5  # from this chance on an answer has to say what is wrong
 
@@ -56,20 +56,12 @@ class Unreadable:
     message: str
 
 
-class _Bad(ValueError):
-    """An object that JSON's grammar allows and an answer must not have."""
-
-    def __init__(self, kind: Misread, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 def read(text: str) -> Answer | Unreadable:
     """The judgement that an answer's text states."""
     if len(text) > MAX_CHARACTERS:
         return Unreadable(Misread.TOO_LONG, f"the answer has {len(text)} characters; a few hundred are enough")
-    found = _object(text.rpartition("</think>")[2][-SCANNED_CHARACTERS:])  # drafts while thinking are no answers
-    return found if isinstance(found, Unreadable) else read_object(found)
+    found = find_object(text, "p_bad")
+    return Unreadable(Misread(found.flaw.value), found.message) if isinstance(found, NoObject) else read_object(found)
 
 
 def read_object(data: Mapping[str, Any]) -> Answer | Unreadable:
@@ -103,48 +95,5 @@ def _error(value: Any) -> ErrorClass | Unreadable | None:
 def _line(text: str) -> str:
     """Foreign text fit for one line of an agent's prompt."""
     whole = "".join(c if c.isprintable() else " " for c in text[: 4 * SENTENCE_CHARACTERS])
-    line = defused(" ".join(whole.split()))
+    line = without_turns(" ".join(whole.split()))
     return line if len(line) <= SENTENCE_CHARACTERS else f"{line[:SENTENCE_CHARACTERS]}…"
-
-
-def _object(text: str) -> Mapping[str, Any] | Unreadable:
-    """The one object with `p_bad` in a text."""
-    found: list[dict[str, Any]] = []
-    trouble: Unreadable | None = None
-    start = text.find("{")
-    while start >= 0:
-        try:
-            data, end = _decoder.raw_decode(text, start)
-        except _Bad as error:
-            trouble, end = Unreadable(error.kind, str(error)), start + 1
-        except RecursionError:
-            return Unreadable(Misread.BROKEN_JSON, "the JSON is nested far too deep")
-        except ValueError:
-            end = start + 1
-        else:
-            if "p_bad" in data and data not in found:
-                found.append(data)
-        start = text.find("{", end)
-    if trouble is not None:
-        return trouble
-    if len(found) > 1:
-        return Unreadable(Misread.TWO_ANSWERS, "there are several objects that say different things; give one")
-    if found:
-        return found[0]
-    if '"p_bad"' in text:
-        return Unreadable(Misread.BROKEN_JSON, "the object with p_bad is not whole and valid JSON")
-    return Unreadable(Misread.NO_ANSWER, "there is no JSON object with p_bad and error")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        raise _Bad(Misread.TWO_ANSWERS, "a key stands twice in one object")
-    return data
-
-
-def _no_constant(name: str) -> float:
-    raise _Bad(Misread.BAD_NUMBER, f"{name} is not a number that JSON has")
-
-
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

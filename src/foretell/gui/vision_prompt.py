@@ -6,7 +6,6 @@ classes and the schema of the answer are generated from one place.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
 from foretell.lm import Image, Message
+from foretell.lm.quote import fenced
 
 MEANINGS: Mapping[ErrorClass, str] = {
     ErrorClass.GROUNDING: "aims at the right target and misses it: the point lies beside it",
@@ -45,7 +45,6 @@ HISTORY_CHARACTERS = 4_000
 TEXT_CHARACTERS = 400  # of a text to be typed
 STEPS_SHOWN = 6
 
-_TURN_MARKS = re.compile(r"<(?=\|)|<(?=/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
 
 _SYSTEM = """\
 You judge one action that a computer-use agent proposes, before it is executed. You see the screen as it is now, with \
@@ -175,26 +174,3 @@ def words(action: Action) -> str:
 
 def _place(point: Point) -> str:
     return f"({point.x:.0f}, {point.y:.0f})"
-
-
-def fenced(name: str, text: str, max_characters: int) -> str:
-    """A text between marks that it does not contain; the middle of a very long one is left out.
-
-    The mark is a hash of the text, so a text would have to contain its own hash to end its fence; should one, another
-    mark is taken. What chat formats use to mark turns is spelled with a blank.
-    """
-    text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be sent
-    if len(text) > max_characters:
-        half = max(1, max_characters // 2)
-        text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
-    text = defused(text)
-    mark, salt = "", 0
-    while not mark or mark in text:
-        mark = hashlib.sha256(f"{salt}\0{text}".encode()).hexdigest()[:12]
-        salt += 1
-    return f"<<<{name} {mark}>>>\n{text}\n<<<end {name} {mark}>>>"
-
-
-def defused(text: str) -> str:
-    """The text with a blank inside whatever chat formats use to mark turns."""
-    return _TURN_MARKS.sub(lambda match: f"{match.group()} ", text)

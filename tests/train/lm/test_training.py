@@ -180,11 +180,11 @@ def test_memory_that_does_not_suffice_is_met_by_smaller_pieces_then_told(monkeyp
     expected = gradients(one)
     hidden, asked = base.Student.hidden, list[int]()
 
-    def scarce(self: base.Student, ids: Any, mask: Any = None, positions: Any = None) -> Any:
+    def scarce(self: base.Student, ids: Any) -> Any:
         asked.append(ids.shape[0])
         if ids.shape[0] > 2:
             raise torch.OutOfMemoryError("too much")
-        return hidden(self, ids, mask, positions)
+        return hidden(self, ids)
 
     monkeypatch.setattr(base.Student, "hidden", scarce)
     pieces, _ = supervised._step(one, examples, settings)
@@ -193,7 +193,7 @@ def test_memory_that_does_not_suffice_is_met_by_smaller_pieces_then_told(monkeyp
     for name, grad in gradients(one).items():
         assert torch.allclose(grad, expected[name], atol=1e-5), name
 
-    def none(self: base.Student, ids: Any, mask: Any = None, positions: Any = None) -> Any:
+    def none(self: base.Student, ids: Any) -> Any:
         raise torch.OutOfMemoryError("too much")
 
     monkeypatch.setattr(base.Student, "hidden", none)

@@ -6,7 +6,6 @@ thinking may stand around it. Whatever could be understood in two ways is a misr
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +13,12 @@ from enum import StrEnum
 from typing import Any
 
 from foretell.belief import bins
+from foretell.lm.object import NoObject, find_object
 
 FAILURE_KEY = "X"  # the one-token answer for "it fails", beside the keys of the bins
 CHOICES = (*bins.KEYS, FAILURE_KEY)
 
 MAX_CHARACTERS = 200_000  # no honest answer is longer
-SCANNED_CHARACTERS = 16_000  # where an object is looked for amid prose, counted from the end
 SUM_SLACK = 0.25  # how far from one the bins may sum and still be an answer with rounding errors
 ROUNDING = 0.005  # a sum this close to one needs no remark
 LEAST_MASS = 0.01  # probability that the choices must have together for the model to have answered with one
@@ -59,20 +58,12 @@ class Unreadable:
     message: str
 
 
-class _Twice(ValueError):
-    """A key stands twice in one object."""
-
-
-class _NotANumber(ValueError):
-    """NaN or Infinity, which JSON does not have."""
-
-
 def read(text: str) -> Answer | Unreadable:
     """The distribution that an answer's text states. Takes time linear in its length, whatever it holds."""
     if len(text) > MAX_CHARACTERS:
         return Unreadable(Misread.TOO_LONG, f"the answer has {len(text)} characters; a few hundred are enough")
-    found = _object(text.rpartition("</think>")[2])  # drafts while thinking are no answers
-    return found if isinstance(found, Unreadable) else read_object(found)
+    found = find_object(text, "bins")
+    return Unreadable(Misread(found.flaw.value), found.message) if isinstance(found, NoObject) else read_object(found)
 
 
 def read_object(data: Mapping[str, Any]) -> Answer | Unreadable:
@@ -119,68 +110,3 @@ def read_choices(choice_probs: Mapping[str, float]) -> Answer | Unreadable:
 def _plain(value: int | float) -> bool:
     """Whether a number is finite and not negative; integers too long for a float are not."""
     return 0 <= value <= 1e6
-
-
-def _object(text: str) -> Mapping[str, Any] | Unreadable:
-    """The one object with `bins` in a text: the whole of it, or amid prose."""
-    whole = text.strip()
-    if whole.startswith("{") and whole.endswith("}"):
-        try:
-            data = _decoder.decode(whole)
-        except _Twice as error:
-            return Unreadable(Misread.TWO_ANSWERS, str(error))
-        except _NotANumber as error:
-            return Unreadable(Misread.BAD_NUMBER, str(error))
-        except (ValueError, RecursionError):
-            pass  # perhaps prose that only begins and ends like an object
-        else:
-            return data if "bins" in data else _none()
-    return _amid_prose(text[-SCANNED_CHARACTERS:])
-
-
-def _amid_prose(text: str) -> Mapping[str, Any] | Unreadable:
-    found: list[dict[str, Any]] = []
-    trouble: Unreadable | None = None
-    start = text.find("{")
-    while start >= 0:
-        try:
-            data, end = _decoder.raw_decode(text, start)
-        except _Twice as error:
-            trouble, end = Unreadable(Misread.TWO_ANSWERS, str(error)), start + 1
-        except _NotANumber as error:
-            trouble, end = Unreadable(Misread.BAD_NUMBER, str(error)), start + 1
-        except RecursionError:
-            return Unreadable(Misread.BROKEN_JSON, "the JSON is nested far too deep")
-        except ValueError:
-            end = start + 1
-        else:
-            if "bins" in data and data not in found:
-                found.append(data)
-        start = text.find("{", end)
-    if trouble is not None:
-        return trouble
-    if len(found) > 1:
-        return Unreadable(Misread.TWO_ANSWERS, "there are several objects that say different things; give one")
-    if found:
-        return found[0]
-    if '"bins"' in text:
-        return Unreadable(Misread.BROKEN_JSON, "the object with 'bins' is not whole and valid JSON")
-    return _none()
-
-
-def _none() -> Unreadable:
-    return Unreadable(Misread.NO_ANSWER, "there is no JSON object with 'p_fail' and 'bins'")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        raise _Twice("a key stands twice in one object")
-    return data
-
-
-def _no_constant(name: str) -> float:
-    raise _NotANumber(f"{name} is not a number that JSON has")
-
-
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

@@ -20,6 +20,7 @@ from foretell.kernels.forecast.inputs import describe_subject, task_numbers
 from foretell.kernels.protocols import Subject
 from foretell.kernels.task import Task
 from foretell.lm import Message
+from foretell.lm.quote import shortened
 
 STYLE = "brief-1"  # goes into an adapter's card: a model is asked as it was trained
 MOST_CHARACTERS = 6000  # of a source
@@ -80,15 +81,14 @@ class Asker:
         candidate = subject.candidate
         name = "reference" if base.is_reference else "base"
         parts = [self._head]
-        shown = stripped(base.subject.candidate.source, base.subject.candidate.language)
+        program = base.subject.candidate
         speed = "" if base.is_reference else f", measured at {2.0**base.log2:.3g}x the reference"
-        parts.append(
-            f"## {name.capitalize()} ({base.subject.candidate.language}{speed})\n{_cut(shown, MOST_BASE_CHARACTERS)}"
-        )
+        shown = shortened(stripped(program.source, program.language), MOST_BASE_CHARACTERS)
+        parts.append(f"## {name.capitalize()} ({program.language}{speed})\n{shown}")
         if not base.is_reference:
             parts.append(self._numbers(base.subject, "Base"))
         text = stripped(candidate.source, candidate.language)
-        parts.append(f"## Candidate ({candidate.language})\n{_cut(text, MOST_CHARACTERS)}")
+        parts.append(f"## Candidate ({candidate.language})\n{shortened(text, MOST_CHARACTERS)}")
         parts.append(self._numbers(subject, "Candidate"))
         edges = ", ".join(f"{key} {bins.label(i)}" for i, key in enumerate(bins.KEYS))
         ask = _ONE_LETTER if form == "direct" else _DISTRIBUTION
@@ -142,10 +142,3 @@ def answer_text(target: Sequence[float]) -> str:
         hundredths[i] += 1
     said = {key: n / 100.0 for key, n in zip(bins.KEYS, hundredths, strict=True)}
     return json.dumps({"p_fail": round(failed, 2), "bins": said})
-
-
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"

@@ -27,6 +27,7 @@ from foretell.kernels.task import Task
 from foretell.lm import BadModelName, Failure, LanguageModel, Message, Reply, Request, is_model_name, make_model
 from foretell.lm.adapter import Calibration, Card
 from foretell.lm.names import split_options
+from foretell.lm.paid import Paid
 
 FLOOR = 0.02  # probability spread evenly over the bins: a model's zero is not knowledge
 NEIGHBOURS = 3
@@ -40,19 +41,12 @@ _Reading = answer.Answer | answer.Unreadable | Failure
 
 
 @dataclass
-class Totals:
-    """What a forecaster has asked for and paid so far. Cached replies count as replies, and cost nothing."""
+class Totals(Paid):
+    """What a forecaster has asked for and paid so far; `asked` leaves out what was asked again."""
 
     forecasts: int = 0
-    asked: int = 0
-    replies: int = 0
-    cached: int = 0
     retries: int = 0
     renormalised: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    money: float = 0.0
-    seconds: float = 0.0
 
 
 class LmForecaster:
@@ -171,15 +165,7 @@ class LmForecaster:
     def _ask(self, requests: Sequence[Request]) -> list[_Outcome]:
         outcomes = self._model.ask(requests) if requests else []
         for outcome in outcomes:
-            free = isinstance(outcome, Reply) and outcome.cached
-            if isinstance(outcome, Reply):
-                self.totals.replies += 1
-                self.totals.cached += outcome.cached
-            self.totals.seconds += outcome.seconds
-            if not free:
-                self.totals.prompt_tokens += outcome.usage.prompt_tokens
-                self.totals.answer_tokens += outcome.usage.answer_tokens
-                self.totals.money += outcome.money
+            self.totals.add(outcome)
         return outcomes
 
     def _corrected(self, probs: Mapping[str, float]) -> Mapping[str, float]:

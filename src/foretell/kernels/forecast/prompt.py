@@ -6,8 +6,6 @@ candidates of a task come first, so that servers can reuse what they computed fo
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,12 +19,10 @@ from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import Task, Tensor
 from foretell.lm import Message
+from foretell.lm.quote import fenced
 
 PARTS = ("reference", "workloads", "device", "build", "neighbours")
 FORMS = ("distribution", "direct")
-
-# What chat formats mark their turns with: a server that does not guard against them in quoted text would be led astray.
-_TURN_MARKS = re.compile(r"<(?=\|)|<(?=/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
 
 _SYSTEM = """\
 You forecast how fast a program will run on a given device, before anyone runs it. You are judged by a proper scoring \
@@ -102,24 +98,6 @@ def answer_schema() -> dict[str, Any]:
     schema["properties"] = {"reasoning": reasoning, **schema["properties"]}
     schema["required"] = ["reasoning", *schema["required"]]
     return schema
-
-
-def fenced(name: str, text: str, max_characters: int) -> str:
-    """Foreign text between marks that it does not contain; the middle of a very long one is left out.
-
-    The mark is a hash of the text, so a text would have to contain its own hash to end its fence; should one, another
-    mark is taken. What chat formats use to mark turns is spelled with a blank.
-    """
-    text = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be sent
-    if len(text) > max_characters:
-        half = max(1, max_characters // 2)
-        text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
-    text = _TURN_MARKS.sub(lambda match: f"{match.group()} ", text)
-    mark, salt = "", 0
-    while not mark or mark in text:
-        mark = hashlib.sha256(f"{salt}\0{text}".encode()).hexdigest()[:12]
-        salt += 1
-    return f"<<<{name} {mark}>>>\n{text}\n<<<end {name} {mark}>>>"
 
 
 def outcome(measurement: Measurement) -> str:

@@ -22,6 +22,7 @@ from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
 from foretell.lm import BadModelName, Failure, LanguageModel, Message, Reply, Request, Trouble, make_model
 from foretell.lm.names import split_options
+from foretell.lm.paid import Paid
 
 if TYPE_CHECKING:
     from foretell.kernels.search.state import RunState
@@ -41,18 +42,11 @@ class NoAnswer(RuntimeError):
 
 
 @dataclass
-class Totals:
-    """What a proposer has asked for and paid so far. Cached replies count as replies, and cost nothing."""
+class Totals(Paid):
+    """What a proposer has asked for and paid so far."""
 
-    asked: int = 0
-    replies: int = 0
-    cached: int = 0
     mended: int = 0
     programs: int = 0
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    money: float = 0.0
-    seconds: float = 0.0
 
 
 class LmProposer:
@@ -156,17 +150,9 @@ class LmProposer:
 
     def _ask(self, requests: Sequence[Request]) -> list[Reply | Failure]:
         answers = self._model.ask(requests) if requests else []
-        totals = self.totals
-        totals.asked += len(requests)
+        self.totals.asked += len(requests)
         for answer in answers:
-            totals.seconds += answer.seconds
-            totals.replies += isinstance(answer, Reply)
-            if isinstance(answer, Reply) and answer.cached:
-                totals.cached += 1
-                continue
-            totals.prompt_tokens += answer.usage.prompt_tokens
-            totals.answer_tokens += answer.usage.answer_tokens
-            totals.money += answer.money
+            self.totals.add(answer)
         return answers
 
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
-from foretell.kernels.forecast.prompt import about_build, about_device, about_task, about_workloads, fenced
+from foretell.kernels.forecast.prompt import about_build, about_device, about_task, about_workloads
 from foretell.kernels.forecast.roofline import reference_times_s
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.propose.contract import contract
 from foretell.kernels.task import Task
 from foretell.lm import Message
+from foretell.lm.quote import fenced
 
 if TYPE_CHECKING:
     from foretell.kernels.search.state import Node, RunState

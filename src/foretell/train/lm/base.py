@@ -24,12 +24,11 @@ class LoraSettings:
 
 @dataclass
 class Student:
-    """A model that learns: the whole with its adapter, the tokenizer, and the tokens of the choices."""
+    """A model that learns: the whole with its adapter, its tokenizer, and the answers it chooses from."""
 
     model: Any
     tokenizer: Any
     choices: tuple[str, ...]
-    tokens: Mapping[str, tuple[int, ...]]
     base_mark: str
     base_path: str
 
@@ -51,12 +50,14 @@ class Student:
         """The adapter's parameters by name."""
         return [(name, p) for name, p in self.model.named_parameters() if p.requires_grad]
 
-    def hidden(self, ids: Any, mask: Any = None, positions: Any = None) -> Any:
-        """The last hidden states; the vocabulary is large, so logits are worked out only where they are wanted."""
-        given = {"attention_mask": mask} if mask is not None else {}
-        if positions is not None:
-            given["position_ids"] = positions
-        return self._inner().get_decoder()(input_ids=ids, use_cache=False, **given).last_hidden_state
+    def hidden(self, ids: Any, mask: Any = None, positions: Any = None, cache: Any = None) -> Any:
+        """The last hidden states; the vocabulary is large, so logits are worked out only where they are wanted.
+
+        With a `cache`, what it holds was read before, and what is read now is added to it.
+        """
+        named = {"attention_mask": mask, "position_ids": positions, "past_key_values": cache}
+        given = {name: value for name, value in named.items() if value is not None}
+        return self._inner().get_decoder()(input_ids=ids, use_cache=cache is not None, **given).last_hidden_state
 
     def logits(self, hidden: Any) -> Any:
         return self._inner().get_output_embeddings()(hidden).float()
@@ -97,9 +98,11 @@ def load(
         )
         model = peft.get_peft_model(model, config)
     torch: Any = importlib.import_module("torch")
-    for _, parameter in ((n, p) for n, p in model.named_parameters() if p.requires_grad):
-        parameter.data = parameter.data.to(getattr(torch, dtype) if dtype != "auto" else parameter.dtype)
-    return Student(model, tokenizer, tuple(choices), tokens, mark, base)
+    if dtype != "auto":
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.data = parameter.data.to(getattr(torch, dtype))
+    return Student(model, tokenizer, tuple(choices), mark, base)
 
 
 def save(student: Student, into: Path, style: str, calibration: Calibration, about: Mapping[str, Any]) -> None:

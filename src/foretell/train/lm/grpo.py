@@ -8,7 +8,6 @@ answers from each other: the question, which is most of the tokens, is read once
 from __future__ import annotations
 
 import importlib
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -139,7 +138,7 @@ def _learn(student: Student, groups: Sequence[Group], settings: GrpoSettings, st
     """Gradients of the policy loss over all groups, a few at once; fewer where the memory asks for it."""
     torch: Any = importlib.import_module("torch")
     at_once = settings.groups_at_once
-    counted = sum(len(_learnt(a, student, settings)) for g in groups for a in g.answers)
+    counted = sum(len(_learnt(a, student, settings.answer_only)) for g in groups for a in g.answers)
     while True:
         try:
             total = 0.0
@@ -206,10 +205,9 @@ def packed_logs(student: Student, groups: Sequence[Group], answer_only: bool = F
     return logs, torch.tensor(old, device=device), torch.tensor(gains, device=device)
 
 
-def _learnt(answer: Sampled, student: Student, settings: GrpoSettings | bool) -> list[int]:
+def _learnt(answer: Sampled, student: Student, answer_only: bool) -> list[int]:
     """Places of the answer's tokens that are learnt from: all, or those from the opening brace on."""
-    only = settings if isinstance(settings, bool) else settings.answer_only
-    if not only:
+    if not answer_only:
         return list(range(len(answer.tokens)))
     for k, token in enumerate(answer.tokens):
         if "{" in student.tokenizer.decode([token]):
@@ -243,5 +241,4 @@ def _figures(told: Sequence[Sequence[Sequence[float] | None]], won: Sequence[Seq
         "confidence": float(np.mean(stated)) if stated else 0.0,
         "confidence_spread": float(np.std(stated)) if stated else 0.0,
         "same_confidence": commonest[0][1] / len(stated) if commonest else 1.0,
-        "at": round(time.time(), 1),
     }

@@ -38,7 +38,7 @@ def sample(
 ) -> Samples:
     """`answers` answers to each prompt, each of at most `longest` tokens. Deterministic in the seed on one device."""
     torch: Any = importlib.import_module("torch")
-    cache_utils: Any = importlib.import_module("transformers")
+    transformers: Any = importlib.import_module("transformers")
     device = student.device
     generator = torch.Generator(device=device).manual_seed(seed)
     began = time.monotonic()
@@ -48,9 +48,9 @@ def sample(
     ids = torch.tensor([[pad] * (width - len(p)) + list(p) for p in prompts], device=device)
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
     with torch.inference_mode():
-        cache = cache_utils.DynamicCache()
+        cache = transformers.DynamicCache()
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
-        logits = _next(student, ids, mask, positions, cache)
+        logits = student.logits(student.hidden(ids, mask, positions, cache)[:, -1])
         cache.batch_repeat_interleave(answers)
         logits = logits.repeat_interleave(answers, dim=0)
         mask = mask.repeat_interleave(answers, dim=0)
@@ -69,22 +69,13 @@ def sample(
             if len(written) == longest:
                 break
             mask = torch.cat([mask, torch.ones_like(token)], dim=1)
-            logits = _next(student, token, mask, at, cache)
+            logits = student.logits(student.hidden(token, mask, at, cache)[:, -1])
             at = at + 1
         tokens = torch.stack(written, dim=1).tolist()
         chances = torch.stack(logs, dim=1).float().tolist()
     found = [_ended(row, own, tokenizer) for row, own in zip(tokens, chances, strict=True)]
     grouped = [found[i : i + answers] for i in range(0, len(found), answers)]
     return Samples(grouped, sum(len(one.tokens) for one in found), time.monotonic() - began)
-
-
-def _next(student: Student, ids: Any, mask: Any, positions: Any, cache: Any) -> Any:
-    """Logits of what comes after the last column."""
-    inner = student.model.get_base_model() if hasattr(student.model, "get_base_model") else student.model
-    hidden = inner.get_decoder()(
-        input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True
-    ).last_hidden_state
-    return student.logits(hidden[:, -1])
 
 
 def _ended(tokens: list[int], logs: list[float], tokenizer: Any) -> Sampled:
