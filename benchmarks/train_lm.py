@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.forecasters_lm import CORPUS, Informed, Sample
 from foretell.kernels.evaluate.data import read
-from foretell.kernels.evaluate.judge import judge
+from foretell.kernels.evaluate.judge import Judged, judge
 from foretell.kernels.evaluate.metrics import assess
 from foretell.kernels.forecast.brief import STYLE
 from foretell.kernels.forecast.lm import LmForecaster
@@ -34,6 +34,7 @@ from foretell.train.lm import calibrate, stored
 from foretell.train.lm.grpo import GrpoSettings, improve
 from foretell.train.lm.pairs import KernelPairs
 from foretell.train.lm.run import CHECKED
+from foretell.train.lm.sampling import sample
 from foretell.train.lm.stored import Stored
 from foretell.train.lm.supervised import SftSettings, supervise
 
@@ -42,7 +43,7 @@ FIGURES = (
     "covered_80", "failure_auroc",
 )  # fmt: skip
 LIMITS = {"direct": 32, "distribution": 12}  # candidates of a pool
-BATCH_TOKENS = {"direct": 196_608, "distribution": 524_288}
+BATCH_TOKENS = {"direct": 98_304, "distribution": 131_072}  # several stages can be judged at once on one device
 WRITTEN_TOKENS = 112
 RESAMPLES = 400
 
@@ -119,7 +120,14 @@ class Bench:
         if self.known("trained"):
             self.begin_from(self.stage)
             return
-        settings = GrpoSettings(reward, steps=self.chosen.steps, questions=self.chosen.questions, seed=seed)
+        settings = GrpoSettings(
+            reward,
+            steps=self.chosen.steps,
+            questions=self.chosen.questions,
+            groups_at_once=self.chosen.groups_at_once,
+            rate=self.chosen.policy_rate,
+            seed=seed,
+        )
         world = KernelPairs(self.data, structured_share=1.0, reference_share=1.0)
         done = improve(self.student, world, self.into / self.stage, settings, seconds, _say, 60.0)
         self.note("trained", settings=vars(settings), **done)
@@ -143,6 +151,7 @@ class Bench:
                     calibration=self.calibration if form == "direct" else None,
                 )
                 judged = judge(Informed(asked, sample.lessons), pools)
+                self._keep(form, split, judged)
                 result = assess(judged, self.stage, split, 0, RESAMPLES).to_dict()
                 rows[split] = {name: result["figures"][name] for name in FIGURES} | {
                     "candidates": result["candidates"],
@@ -151,6 +160,20 @@ class Bench:
                 told = {name: _value(rows[split][name]) for name in FIGURES}
                 print(self.stage, form, split, told, dict(asked.troubles), flush=True)
             self.note(f"eval {form}", splits=rows, seconds=round(time.monotonic() - began, 1))
+
+    def _keep(self, form: str, split: str, judged: Judged) -> None:
+        """Every forecast, for what is made of them later (`python -m benchmarks.train_lm_stack`)."""
+        with (self.into / f"told-{self.stage}-{form}.jsonl").open("a") as file:
+            for pool, forecasts in zip(judged.pools, judged.forecasts, strict=True):
+                for identity, one in zip(pool.ids, forecasts, strict=True):
+                    told = [round(p, 4) for p in one.bins()]
+                    row = {
+                        "split": split,
+                        "pool": pool.name,
+                        "id": identity,
+                        "p_fail": round(one.p_fail, 4),
+                    }
+                    file.write(json.dumps(row | {"bins": told}) + "\n")
 
     def calibrate(self) -> None:
         """Fitted on training operations that were kept back; the same for every stage."""
@@ -180,7 +203,7 @@ class Bench:
         bases.save(self.student, into, STYLE, self.calibration or Calibration(), about)
 
     def speed(self) -> None:
-        """Forecasts a second of prompts of 2,000 tokens, by direct probabilities, through the product's own path."""
+        """Direct forecasts a second of prompts of 2,000 tokens, and tokens a second of sampled answers."""
         tokenizer = self.student.tokenizer
         text = tokenizer.decode(np.random.default_rng(0).integers(1000, 60_000, 4000).tolist())
         words = tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"][:1960])
@@ -192,8 +215,17 @@ class Bench:
         replies = model.ask(requests)
         took = time.monotonic() - began
         mean = np.mean([reply.usage.prompt_tokens for reply in replies])
-        self.note("speed", forecasts_per_s=round(len(requests) / took, 1), tokens=round(float(mean)))
+        asked = KernelPairs(self.data, structured_share=1.0, reference_share=1.0).train(64, 0)
+        prompts = [self.student.encode(text) for text in bases.rendered(self.student, asked)]
+        written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 1.0, 0)
+        self.note(
+            "speed",
+            forecasts_per_s=round(len(requests) / took, 1),
+            tokens=round(float(mean)),
+            sampled_tokens_per_s=round(written.tokens / written.seconds),
+        )
         print("speed", len(requests) / took, "forecasts/s of", mean, "tokens", flush=True)
+        print("sampling", written.tokens / written.seconds, "tokens/s", flush=True)
 
     def _compile(self, wanted: bool) -> None:
         """Compile the decoder's layers, or have them as they are: answers are written in too many shapes for that."""
@@ -229,6 +261,8 @@ def main() -> None:
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--steps", type=int, default=GrpoSettings.steps)
     parser.add_argument("--questions", type=int, default=GrpoSettings.questions)
+    parser.add_argument("--groups-at-once", type=int, default=GrpoSettings.groups_at_once)
+    parser.add_argument("--policy-rate", type=float, default=GrpoSettings.rate)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--compile", action="store_true")
     chosen = parser.parse_args()

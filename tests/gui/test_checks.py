@@ -253,6 +253,7 @@ def test_a_history_may_keep_either_digest() -> None:
         (scrolling(300), "Scroll the left panel down", False),
         (scrolling(-300), "Swipe up to see more", True),
         (Action(Kind.SCROLL, dx=-300), "Scroll right", True),
+        (Action(Kind.SCROLL, dx=300), "Scroll down to find the item", True),
         (Action(Kind.DRAG, Point(50, 50), Point(50, 200)), "Swipe up to see more", True),
         (Action(Kind.DRAG, Point(50, 200), Point(50, 50)), "Scroll down the page", False),
         (Action(Kind.DRAG, Point(50, 50), Point(10, 50)), "Drag the slider to the right", True),
@@ -326,6 +327,8 @@ def test_typed_text_against_the_goal() -> None:
     goal = 'Enter "bob" into the text field and press Submit.'
     assert found(typing("alice"), goal=goal, history=FOCUSED)["typed_text"].error is ErrorClass.CONSTRAINT
     assert found(typing("bob"), goal=goal, history=FOCUSED) == {}
+    named = 'Find the first word, type it into the textbox and press "Submit".'
+    assert found(typing("tempor"), goal=named, history=FOCUSED) == {}
 
 
 def test_another_key_than_the_one_named() -> None:

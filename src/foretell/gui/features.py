@@ -17,6 +17,14 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.pointing import NONE, Features, evidence_at, place_at, sense_at
+from foretell.gui.progress import (
+    intent_values,
+    is_geometric,
+    key_context,
+    past_features,
+    value_features,
+    waiting_features,
+)
 from foretell.gui.sight import Sight
 from foretell.gui.typed import focus, key_features, type_features
 from foretell.gui.wording import (
@@ -60,6 +68,15 @@ def features(
     found |= {f"way.{name}": value for name, value in _way(sight, action, goal, intent).items()}
     found |= {f"end.{name}": value for name, value in _end(sight, action, history, goal).items()}
     found |= {f"intent.{name}": value for name, value in _intent(sight, action, goal, intent).items()}
+    found |= {f"still.{name}": value for name, value in waiting_features(sight, action).items()}
+    found |= {f"past.{name}": value for name, value in past_features(sight, action, history, goal).items()}
+    found |= {
+        f"value.{name}": value
+        for name, value in value_features(sight, action, history, goal, done_so_far(history)).items()
+    }
+    found |= {f"key.{name}": value for name, value in key_context(action, history, intent).items()}
+    found |= {f"intent.{name}": value for name, value in intent_values(sight, action, goal, intent).items()}
+    found |= {"goal.geometric": is_geometric(goal), "intent.geometric": is_geometric(intent)}
     return found
 
 
@@ -263,7 +280,8 @@ def _end(sight: Sight, action: Action | None, history: History, goal: Wording) -
 
 def _intent(sight: Sight, action: Action | None, goal: Wording, intent: Wording | None) -> Features:
     """Whether what is said serves the goal, can be done on this screen, and is what is done."""
-    names = "in_goal quoted_in_goal on_screen says_click says_type says_scroll says_drag says_other kind_fits side"
+    names = "in_goal quoted_in_goal on_screen kind_fits side "
+    names += "says_click says_type says_hover says_scroll says_drag says_other"
     found = dict.fromkeys(names.split(), NONE)
     if intent is None:
         return found
@@ -279,6 +297,7 @@ def _intent(sight: Sight, action: Action | None, goal: Wording, intent: Wording 
     verbs: Mapping[str, tuple[str, ...]] = {
         "click": ("click", "press", "tap", "select", "choose", "open", "tick", "check", "focus", "pick", "expand"),
         "type": ("type", "enter", "write", "fill", "input"),
+        "hover": ("hover",),
         "scroll": ("scroll", "look"),
         "drag": ("drag", "move", "swipe", "resize", "draw"),
         "other": ("wait", "done", "finish", "stop", "finished", "answer", "terminate", "end", "complete"),
@@ -291,6 +310,7 @@ def _intent(sight: Sight, action: Action | None, goal: Wording, intent: Wording 
             "click": action.kind in CLICKS or action.kind is Kind.KEY or action.kind is Kind.MOVE,
             "type": action.kind in (Kind.TYPE, Kind.KEY),
             "scroll": action.kind is Kind.SCROLL,
+            "hover": action.kind is Kind.MOVE,
             "drag": action.kind in (Kind.DRAG, Kind.MOVE),
             "other": action.kind in (Kind.WAIT, Kind.TERMINATE, Kind.ANSWER),
         }

@@ -22,6 +22,8 @@ PlaceKind = Literal["button", "checkbox", "radio", "field", "link", "text", "ico
 
 _REPEATS = 0.72  # share of the goal that lines have to repeat to be the instruction
 _PANEL_SHARE = 0.12  # of the picture: a larger box is a panel, not a control
+_BLANK = 80  # pixels of nothing after a label that may be a field
+_CLOSE = 0.2  # of their height: letters that stand closer belong to one word
 _TALL = 140  # pixels: a taller box is no button
 
 
@@ -85,6 +87,7 @@ class Places:
 
 def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Places:
     """What one could act on, from the elements of a screen and the words read on it."""
+    words = joined(words)
     told = instruction(words, goal)
     band = _band([words[i].box for i in told], screen)
     strange = {word.box for word in words if _strange(word.text, goal)}
@@ -103,8 +106,26 @@ def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Place
         host = next((p for p in found if p.kind in ("button", "field") and _inside(word.box, p.box)), None)
         if host is None or host.kind == "field" or word.text != host.text:
             found.append(Place(_text_kind(image, word.box), word.box, word.text, colour=_ink(image, word.box)))
+    found.extend(_blanks(page_words, screen))
     found = [_labelled(place, page_words) for place in found]
     return Places(tuple(found), tuple(page_words), band)
+
+
+def _blanks(words: list[Word], screen: Screen) -> list[Place]:
+    """Fields that have no border: the empty rest of a row after a label that ends in a colon."""
+    found = []
+    for word in words:
+        x, y, w, h = word.box
+        start = x + w + 4
+        if not word.text.endswith(":") or start >= screen.width:
+            continue
+        ink = np.flatnonzero(screen.ink[y : y + h, start:].any(axis=0))
+        wide = int(ink[0]) if ink.size else screen.width - start
+        if wide >= _BLANK:
+            around = 3 * h // 5
+            box = (start, max(0, y - around), wide, h + 2 * around)
+            found.append(Place("field", box, label=word.text))
+    return found
 
 
 def instruction(words: list[Word], goal: str) -> set[int]:
@@ -112,11 +133,11 @@ def instruction(words: list[Word], goal: str) -> set[int]:
     want = "".join(tokens(goal))
     if not want:
         return set()
-    order = sorted(range(len(words)), key=lambda i: (words[i].box[1] + words[i].box[3] // 2, words[i].box[0]))
+    order = _reading_order(words)
     best: tuple[float, set[int]] = (0.0, set())
     for start, first in enumerate(order[:12]):
         have, used = "", set[int]()
-        for i in order[start : start + 10]:
+        for i in order[start : start + 40]:
             piece = "".join(tokens(words[i].text))
             if not piece or len(have) + len(piece) > 1.25 * len(want) + 4:
                 break
@@ -127,6 +148,36 @@ def instruction(words: list[Word], goal: str) -> set[int]:
         if best[0] > 0.97 or first == order[-1]:
             break
     return best[1] if best[0] >= _REPEATS and len(want) >= 6 else set()
+
+
+def _reading_order(words: list[Word]) -> list[int]:
+    """The numbers of the words row by row, each from left to right; a row is what overlaps its first word's middle."""
+    rows: list[list[int]] = []
+    for i in sorted(range(len(words)), key=lambda i: words[i].box[1] + words[i].box[3] // 2):
+        y, h = words[i].box[1], words[i].box[3]
+        first = words[rows[-1][0]].box if rows else None
+        if first is not None and y <= first[1] + first[3] // 2 < y + h:
+            rows[-1].append(i)
+        else:
+            rows.append([i])
+    return [i for row in rows for i in sorted(row, key=lambda i: words[i].box[0])]
+
+
+def joined(words: list[Word]) -> list[Word]:
+    """Pieces of one word that were read apart, put together: what stands closer than any two words do."""
+    found: list[Word] = []
+    for word in (words[i] for i in _reading_order(words)):
+        x, y, w, h = word.box
+        if found:
+            left, top, wide, high = found[-1].box
+            gap = x - left - wide
+            if -2 <= gap <= _CLOSE * min(h, high) and y < top + high // 2 < y + h:
+                upper, lower = min(y, top), max(y + h, top + high)
+                box = (left, upper, x + w - left, lower - upper)
+                found[-1] = Word(found[-1].text + word.text, box, min(word.confidence, found[-1].confidence))
+                continue
+        found.append(word)
+    return found
 
 
 def _control(element: Element, words: list[Word], screen: Screen) -> Place:

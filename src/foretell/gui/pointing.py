@@ -202,6 +202,7 @@ def sense_at(sight: Sight, words: Wording | None, x: float, y: float) -> Feature
     found = dict.fromkeys(names.split(), NONE)
     if words is None:
         return found
+    words = words.readable()
     here = sight.places.under(x, y)
     said = word_at(sight.places.words, x, y)
     answer = meant(words, sight, here, said)

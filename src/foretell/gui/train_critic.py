@@ -153,14 +153,17 @@ def family(task: str) -> str:
 
 
 def left_out_scores(shown: Shown, seed: int, effort: Effort, say: Say = lambda text: None) -> FloatArray:
-    """Scores of each row by trees that never saw its task, nor a variant of it."""
+    """Scores of each row by trees that never saw its task, nor a variant of it.
+
+    As many members as the model has are averaged: one alone is surer of itself, and its threshold would be too high.
+    """
     of_row = np.array([family(task) for task in shown.task.tolist()])
     families = np.array(sorted(set(of_row.tolist())))
     np.random.default_rng(seed).shuffle(families)
     scores = np.full(len(shown.bad), np.nan)
     for number, part in enumerate(np.array_split(families, min(effort.folds, len(families)))):
         out = np.isin(of_row, part)
-        trees = _fit_bad(shown.where(~out), seed + number, replace(effort, members=1))
+        trees = _fit_bad(shown.where(~out), seed + number, effort)
         scores[out] = np.mean([one.predict(shown.table[out]) for one in trees], axis=0)
         say(f"part {number + 1}: {int(out.sum())} rows of {len(part)} families left out")
     return scores

@@ -9,7 +9,7 @@ from foretell.gui.history import History, last_click
 from foretell.gui.places import Place
 from foretell.gui.pointing import NONE, Features
 from foretell.gui.sight import Sight
-from foretell.gui.wording import Wording, alike, folded, part_of, tokens
+from foretell.gui.wording import Wording, alike, folded, is_submit, part_of, tokens
 
 _RING = 7  # pixels around a field in which a focus ring is drawn
 _KEYS = ("enter", "tab", "backspace", "escape", "a", "c", "v", "down", "up", "left", "right", "delete", "space", "end")
@@ -63,7 +63,7 @@ def type_features(
     """A typed text against the goal, the intent, the screen, and the field that it goes to."""
     names = (
         "length in_goal in_goal_cased is_quoted quoted_best quoted_case longer in_intent intent_quoted on_screen "
-        "before already label label_best label_intent number short_of steps_of"
+        "before already label label_best label_intent label_intent_best number short_of steps_of"
     )
     found = dict.fromkeys(names.split(), NONE)
     if action is None or action.kind is not Kind.TYPE or not action.text:
@@ -72,13 +72,14 @@ def type_features(
     found["length"] = float(len(text))
     found["in_goal_cased"] = float(text in goal.text)
     found["in_goal"] = float(folded(text) in folded(goal.text))
-    if goal.quoted:
-        closest = max(goal.quoted, key=lambda phrase: alike(phrase, text))
-        found["is_quoted"] = float(text in goal.quoted)
+    wanted = tuple(phrase for phrase in goal.quoted if not is_submit(phrase))
+    if wanted:
+        closest = max(wanted, key=lambda phrase: alike(phrase, text))
+        found["is_quoted"] = float(text in wanted)
         found["quoted_best"] = alike(closest, text)
         found["quoted_case"] = float(folded(closest) == folded(text) and closest != text)
         found["longer"] = float(len(text) - len(closest))
-        found["short_of"] = float(any(phrase.startswith(text) and phrase != text for phrase in goal.quoted))
+        found["short_of"] = float(any(phrase.startswith(text) and phrase != text for phrase in wanted))
     if intent is not None:
         found["in_intent"] = float(text in intent.text)
         if intent.quoted:
@@ -98,6 +99,8 @@ def type_features(
             found["label"] = max(own, default=0.0)
         if place.label and intent is not None:
             found["label_intent"] = part_of(place.label, intent.text)
+            labels = [one.label for one in sight.places.all if one.kind == "field" and one.label]
+            found["label_intent_best"] = max((part_of(label, intent.text) for label in labels), default=0.0)
     return found
 
 

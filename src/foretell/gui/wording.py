@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import compress
 
 _QUOTED = re.compile(
     r"[\"“”]([^\"“”]{1,200})[\"“”]|(?:(?<=\s)|(?<=^)|(?<=\())['‘’]([^'‘’]{1,200})['‘’](?=$|[\s.,;:!?)])"
@@ -140,6 +141,14 @@ class Wording:
     colours: tuple[str, ...]
     shapes: tuple[str, ...]
     directions: frozenset[tuple[int, int]]
+
+    def readable(self) -> Wording:
+        """Without quoted phrases that are only signs ('>', '+'): whether one is on the screen cannot be read."""
+        kept = [any(c.isalnum() for c in phrase) for phrase in self.quoted]
+        if all(kept):
+            return self
+        quoted, context = (tuple(compress(whole, kept)) for whole in (self.quoted, self.context))
+        return replace(self, quoted=quoted, context=context)
 
     def fit(self, text: str) -> float:
         """How well what stands on the screen is what these words name, 0 to 1."""

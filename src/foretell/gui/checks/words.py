@@ -50,7 +50,7 @@ _DRAGGED = re.compile(
 )
 _WAYS = {"u": (0, -1), "t": (0, -1), "d": (0, 1), "l": (-1, 0), "r": (1, 0)}
 _QUOTED = re.compile(
-    r"(?P<before>\b(?:into|in|on|at|labelled|labeled|named|called|the)\s+(?:the\s+)?)?"
+    r"(?P<before>\b(?:into|in|on|at|press|click|hit|tap|labelled|labeled|named|called|the)\s+(?:the\s+)?)?"
     r"(?:\"(?P<a>[^\"\n]{1,500})\"|“(?P<b>[^”\n]{1,500})”|`(?P<c>[^`\n]{1,500})`|(?<!\w)'(?P<d>[^'\n]{1,500})'(?!\w))"
     r"(?P<after>\s+(?:field|box|input|textbox|text|area|bar|button|label|form|column|cell|menu|tab|link|dropdown))?"
 )
@@ -106,10 +106,16 @@ def wrong_way(case: Case) -> Iterable[Finding]:
             if wanted is None:
                 continue
             moved = _moved(action)
-            if moved is not None and wanted[0] * moved[0] + wanted[1] * moved[1] < 0:
+            if moved is not None and _against(action, wanted, moved):
                 sentence = f"The {action.kind.value} goes {_told(moved)}, against the direction in the {source}."
                 yield Finding(ErrorClass.VECTOR, strength, sentence, "wrong_way")
             break
+
+
+def _against(action: Action, wanted: tuple[int, int], moved: tuple[float, float]) -> bool:
+    """Whether a movement goes back, or, for a scroll, across."""
+    along = wanted[0] * moved[0] + wanted[1] * moved[1]
+    return along < 0 or (action.kind is Kind.SCROLL and along == 0 and moved != (0, 0))
 
 
 def _wanted(action: Action, text: str) -> tuple[int, int] | None:

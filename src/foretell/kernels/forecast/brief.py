@@ -22,34 +22,38 @@ from foretell.kernels.task import Task
 from foretell.lm import Message
 from foretell.lm.quote import shortened
 
-STYLE = "brief-1"  # goes into an adapter's card: a model is asked as it was trained
-MOST_CHARACTERS = 6000  # of a source
-MOST_BASE_CHARACTERS = 3000
+STYLE = "brief-2"  # goes into an adapter's card: a model is asked as it was trained
+MOST_CHARACTERS = 4000  # of a source
+MOST_BASE_CHARACTERS = 1600
 
 _PARTS = ("memory", "cache", "issue", "shared", "tensor", "special", "atomics", "waiting", "launches")
 _COUNTS = (
     ("registers", "build.registers"),
-    ("spilled bytes", "build.spill_bytes"),
-    ("shared bytes", "build.shared_bytes"),
-    ("threads a block", "build.threads"),
+    ("spilled", "build.spill_bytes"),
+    ("shared", "build.shared_bytes"),
+    ("threads", "build.threads"),
     ("occupancy", "build.occupancy"),
     ("launches", "build.launches"),
     ("instructions", "build.instructions"),
-    ("instructions in the inner loop", "build.inner_instructions"),
-    ("bytes a load", "build.load_bytes"),
-    ("bytes a store", "build.store_bytes"),
-    ("lanes that load side by side", "build.dry_load_lanes"),
-    ("lanes that store side by side", "build.dry_store_lanes"),
+    ("inner loop", "build.inner_instructions"),
+    ("load bytes", "build.load_bytes"),
+    ("store bytes", "build.store_bytes"),
+    ("load lanes", "build.dry_load_lanes"),
+    ("store lanes", "build.dry_store_lanes"),
 )
 _LOGS = (
     ("waves", "relative.waves"),
-    ("threads of those the device holds", "relative.resident"),
-    ("bytes read over the least", "relative.reread"),
-    ("bytes in flight of those needed", "relative.in_flight"),
-    ("longest thread's instructions", "build.dry_longest_log2"),
-    ("barriers on the longest path", "build.dry_longest_barriers_log2"),
+    ("resident", "relative.resident"),
+    ("reread", "relative.reread"),
+    ("in flight", "relative.in_flight"),
+    ("longest path", "build.dry_longest_log2"),
+    ("barriers", "build.dry_longest_barriers_log2"),
 )
-_QUESTION = "What is the candidate's speedup over the {base}? {bins}; {failure} if it fails."
+_QUESTION = "How fast is the candidate over the {base}? {bins}; {failure} if it fails."
+_BINS = (
+    ", ".join(f"{key} to {edge:.3g}x" for key, edge in zip(bins.KEYS, bins.EDGES, strict=False))
+    + f", {bins.KEYS[-1]} above"
+)
 _ONE_LETTER = "Answer with one letter."
 _DISTRIBUTION = 'Answer with JSON: {"p_fail": probability, "bins": {"A": probability, ...}}.'
 
@@ -90,9 +94,8 @@ class Asker:
         text = stripped(candidate.source, candidate.language)
         parts.append(f"## Candidate ({candidate.language})\n{shortened(text, MOST_CHARACTERS)}")
         parts.append(self._numbers(subject, "Candidate"))
-        edges = ", ".join(f"{key} {bins.label(i)}" for i, key in enumerate(bins.KEYS))
         ask = _ONE_LETTER if form == "direct" else _DISTRIBUTION
-        parts.append(_QUESTION.format(base=name, bins=edges, failure=FAILURE_KEY) + " " + ask)
+        parts.append(_QUESTION.format(base=name, bins=_BINS, failure=FAILURE_KEY) + " " + ask)
         return (Message("user", "\n\n".join(part for part in parts if part)),)
 
     def _task(self, task: Task, reference_us: Mapping[str, float]) -> str:
@@ -112,21 +115,27 @@ class Asker:
         if not subject.build.ok:
             return f"{name}'s build failed."
         found = describe_subject(self._about, self._device, subject)
-        lines = []
+        counts = [f"{words} {_short(found[key], 3)}" for words, key in _COUNTS if key in found]
+        counts += [f"{words} {_short(2.0 ** found[key])}" for words, key in _LOGS if key in found]
+        lines = [", ".join(counts)]
         room = self._about.get("headroom", math.nan)
         together = found.get("relative.time_together")
         if together is not None:
             parts = [(part, found.get(f"relative.time_{part}", -math.inf)) for part in _PARTS]
-            told = ", ".join(f"{part} {2.0**value:.2g}" for part, value in parts if value > -3.0)
-            reference = f"reference {2.0**room:.3g}, " if math.isfinite(room) else ""
-            own = f"{name.lower()} by a simple model {2.0**together:.3g} ({told})"
-            lines.append(f"times over the least possible: {reference}{own}")
+            told = ", ".join(f"{part} {_short(2.0**value)}" for part, value in parts if value > -3.0)
+            lines.append(f"times over the least possible: {told}, together {_short(2.0**together)}")
             if math.isfinite(room):
-                lines.append(f"speedup by the simple model {2.0 ** (room - together):.3g}")
-        counts = [f"{words} {found[key]:.3g}" for words, key in _COUNTS if key in found]
-        counts += [f"{words} {2.0 ** found[key]:.2g}" for words, key in _LOGS if key in found]
-        lines.append(", ".join(counts))
+                lines.append(f"the reference {_short(2.0**room)}")
+                lines.append(f"speedup by that simple model {_short(2.0 ** (room - together))}")
         return f"{name}'s build: " + "; ".join(line for line in lines if line) + "."
+
+
+def _short(value: float, digits: int = 2) -> str:
+    """The leading digits without an exponent: each character is a token to a small model."""
+    if value < 0.01:
+        return "0"
+    scale, unit = (1e6, "M") if value >= 1e6 else (1e3, "k") if value >= 1e4 else (1.0, "")
+    return f"{float(f'{value / scale:.{digits}g}'):g}{unit}"
 
 
 def answer_text(target: Sequence[float]) -> str:
