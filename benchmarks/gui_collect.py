@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from foretell.gui.bench.collect import Plan, collect, summary
+from foretell.gui.bench.collect import Plan, collect, early_stops, in_order, summary
 from foretell.gui.bench.oracles import TASKS
 from foretell.gui.bench.pages import Page
-from foretell.gui.dataset import read_rows
+from foretell.gui.dataset import read_rows, write_rows
 from foretell.gui.history import Historian
 from foretell.gui.ocr import Ocr
 
@@ -34,10 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
     parser.add_argument("--bad", type=int, default=Plan.bad, help="bad proposals a moment")
     parser.add_argument("--moments", type=int, default=Plan.moments, help="moments an episode")
+    parser.add_argument("--early-stops", action="store_true", help="add them to what an older version recorded")
     parser.add_argument("--count", action="store_true", help="record nothing, only count what is there")
     parser.add_argument("--into", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
-    if not options.count:
+    if options.early_stops:
+        rows = list(read_rows(options.folder))
+        write_rows(options.folder, in_order([*rows, *early_stops(rows)]))
+    elif not options.count:
         seeds = range(options.first, options.first + options.seeds)
         with Page() as page:
             plan = Plan(options.moments, options.bad)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -188,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--save", type=Path, help="keep the trained model there")
     options = parser.parse_args(arguments)
     rows = list(read_rows(options.folder))
-    shown = describe(options.folder, rows, print)
+    shown = describe(options.folder, rows, print, os.cpu_count() or 1)
     known, new = shown.where(~shown.held_out), shown.where(shown.held_out)
     model = train(known, options.seed, say=print)
     if options.save is not None:

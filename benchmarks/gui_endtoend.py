@@ -2,7 +2,7 @@
 
     python -m benchmarks.gui_endtoend                                  # writes results/gui_endtoend.json
     python -m benchmarks.gui_endtoend --critic rules --tasks login-user click-tab --seeds 1
-    python -m benchmarks.gui_endtoend --fit-without-point runs/gui      # the critic of the ablation, once
+    python -m benchmarks.gui_endtoend --fit runs/gui                    # its critics, once: training tasks alone
 
 Episodes are kept in a folder as they are played, and those that are there are not played again. The agents know the
 right step and go wrong at fixed rates in known ways; the same episode has the same first error in every variant, so
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,12 +44,15 @@ from foretell.gui.sight import Eyes
 FOLDER = Path("runs/gui_endtoend")
 RESULTS = Path(__file__).parent / "results" / "gui_endtoend.json"
 EPISODES = "episodes.jsonl"
-POINTLESS = "without_point.npz"
+CRITIC, POINTLESS = "critic.npz", "without_point.npz"
 FIRST_SEED = 1000
 TRAIN_TASKS = 20  # beside all held-out ones
 BOUND = 0.02
 PLAIN_THRESHOLD = 0.5
-POINT_FEATURES = ("at.", "to.")
+POINT_FEATURES = (
+    "at.", "to.", "past.same_", "past.fresh", "past.repeats", "value.here", "value.said", "intent.miss", "intent.other",
+    "intent.here",
+)  # fmt: skip
 PATIENT = Limits(judgement_s=60.0, history_s=60.0)
 
 
@@ -107,7 +111,7 @@ class Parts:
     def __post_init__(self) -> None:
         self.reader = Ocr()
         self.eyes = Eyes(self.reader)
-        self.model = CriticModel.load() if self.critic == "embedded" else None
+        self.model = CriticModel.load(self.folder / CRITIC) if self.critic == "embedded" else None
 
     def guard(self, variant: Variant, historian: Watched) -> Guard:
         critic, threshold = self._critic(variant.point)
@@ -121,17 +125,8 @@ class Parts:
     def _critic(self, point: bool) -> tuple[Critic, float]:
         if self.model is None:
             return RulesCritic(pictures=False), PLAIN_THRESHOLD
-        model = self.model if point else self._pointless()
+        model = self.model if point else CriticModel.load(self.folder / POINTLESS)
         return EmbeddedCritic(model, self.eyes, pictures=False), model.threshold(self.bound).value
-
-    def _pointless(self) -> CriticModel:
-        """The critic trained without what is seen at the point; where there is none, the same one made blind there."""
-        assert self.model is not None
-        path = self.folder / POINTLESS
-        if path.is_file():
-            return CriticModel.load(path)
-        names = tuple(f"unseen {name}" if name.startswith(POINT_FEATURES) else name for name in self.model.names)
-        return replace(self.model, names=names)
 
 
 def chosen_tasks() -> list[str]:
@@ -245,11 +240,14 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def fit_without_point(data: Path, folder: Path) -> None:
-    """Train the critic of the ablation: the same, without what is seen at the point."""
+def fit(data: Path, folder: Path) -> None:
+    """Train the critics on the training tasks alone: one as it is shipped, and one that does not see the point."""
     from foretell.gui.train_critic import describe, train
 
-    shown = describe(data, [row for row in read_rows(data) if row.split == "train"], print)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [row for row in read_rows(data) if row.split == "train"]
+    shown = describe(data, rows, print, os.cpu_count() or 1)
+    train(shown, say=print).save(folder / CRITIC)
     kept = [not name.startswith(POINT_FEATURES) for name in shown.names]
     names = tuple(name for name, keep in zip(shown.names, kept, strict=True) if keep)
     train(replace(shown, names=names, table=shown.table[:, kept]), say=print).save(folder / POINTLESS)
@@ -265,11 +263,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--variants", nargs="*", choices=tuple(VARIANTS), default=list(VARIANTS))
     parser.add_argument("--bound", type=float, default=BOUND, help="false interruptions at most")
     parser.add_argument("--count", action="store_true", help="play nothing, only sum up what is there")
-    parser.add_argument("--fit-without-point", type=Path, metavar="DATA", help="train the ablation's critic and stop")
+    parser.add_argument("--fit", type=Path, metavar="DATA", help="train the critics on recorded proposals and stop")
     parser.add_argument("--into", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
-    if options.fit_without_point is not None:
-        fit_without_point(options.fit_without_point, options.folder)
+    if options.fit is not None:
+        fit(options.fit, options.folder)
         return
     tasks, seeds = options.tasks or chosen_tasks(), range(options.first, options.first + options.seeds)
     if not options.count:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import live_search, lm_loop
+from benchmarks import live_search, lm_loop, utilisation
 from foretell.report.svg import Scale, drawing, element, line, path, words
 
 RESULTS = Path("benchmarks/results")
@@ -137,6 +137,7 @@ def main() -> None:
             lines += live_search.section(kind, json.loads(path.read_text()))
         else:
             lines += ["", f"## Live on a {kind.upper()}", "", _MISSING]
+    lines += utilisation.section(json.loads((RESULTS / "utilisation.json").read_text()))
     lines += lm_loop.section(json.loads((RESULTS / "lm_loop.json").read_text())["rows"])
     PAGE.write_text("\n".join(lines) + "\n")
 

@@ -6,14 +6,15 @@ import json
 import random
 from pathlib import Path
 
-from foretell.gui.actions import Kind
-from foretell.gui.bench.collect import EPISODES, Collector, collect, resumed, summary
+from foretell.gui.actions import Action, Kind, Point
+from foretell.gui.bench.collect import EPISODES, Collector, collect, early_stops, in_order, resumed, summary
 from foretell.gui.bench.oracles import HELD_OUT
 from foretell.gui.bench.pages import Page
 from foretell.gui.bench.walks import chosen, walk
-from foretell.gui.dataset import FILE, load_image, read_rows, write_rows
-from foretell.gui.history import Historian
+from foretell.gui.dataset import FILE, Row, load_image, read_rows, write_rows
+from foretell.gui.history import Historian, History
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.observation import Proposal
 
 TASK = "click-checkboxes"
 
@@ -92,3 +93,21 @@ def test_the_summary_counts(page: Page, tmp_path: Path) -> None:
     assert sum(found["classes"].values()) == sum(row.bad for row in rows)
     assert found["splits"]["held_out"]["tasks"] + found["splits"]["train"]["tasks"] == 1
     assert found["tasks"]["click-button"]["episodes"] == 1
+
+
+def test_stops_before_the_end_are_drawn_by_the_moment_alone_and_only_once() -> None:
+    step = Proposal((Action(Kind.CLICK, point=Point(5, 5)),), "click the button 'OK'")
+    stop = Proposal((Action(Kind.TERMINATE, success=True),), "done")
+    rows = [
+        Row(f"{TASK}-{seed}-0-0", TASK, seed, 0, "train", "press OK", f"images/{seed}.png", History(), step, False)
+        for seed in range(200)
+    ]
+    ended = Row(f"{TASK}-7-1-0", TASK, 7, 1, "train", "press OK", "images/7-1.png", History(), stop, False)
+    found = early_stops([*rows, ended])
+    assert {row.error for row in found} == {ErrorClass.TERMINATION} and all(row.bad for row in found)
+    assert 0.2 < len(found) / len(rows) < 0.4
+    assert not any(row.image == ended.image for row in found)
+    assert [row.id for row in early_stops(rows[::-1])] == [row.id for row in found][::-1]
+    assert early_stops([*rows, *found]) == []
+    together = in_order([*rows, *found])
+    assert [row.image for row in together] == sorted((row.image for row in together), key=[r.image for r in rows].index)

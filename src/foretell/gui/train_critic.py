@@ -7,9 +7,14 @@ families of tasks that the trees had not seen: near twins of a task would make t
 from __future__ import annotations
 
 import argparse
+import contextlib
+import multiprocessing
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,7 @@ from foretell.trees import FloatArray, Trees, of_boosting
 
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 LEAST_OF_CLASS = 8
+PART = 250  # rows that a process looks at before it is asked again
 
 Say = Callable[[str], None]
 
@@ -74,36 +80,49 @@ def without_intent(row: Row) -> Row:
     return replace(row, proposal=replace(row.proposal, intent=None), history=history)
 
 
-def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None) -> Shown:
+def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None, processes: int = 1) -> Shown:
     """The features of every row, with and without its intent. Rows that share a picture should stand together."""
-    eyes = Eyes()
+    kept = list(rows)
+    parts = [kept[at : at + PART] for at in range(0, len(kept), PART)]
     told: list[dict[str, float]] = []
-    kept: list[Row] = []
+    with contextlib.ExitStack() as stack:
+        done: Iterable[list[dict[str, float]]] = map(partial(_told, folder), parts)
+        if processes > 1:
+            pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+            done = stack.enter_context(pool).map(partial(_told, folder), parts)
+        for part in done:
+            told.extend(part)
+            say(f"{len(told) // 2} proposals looked at")
+    names = tuple(sorted({name for row in told for name in row}))
+    table = np.array([[row.get(name, np.nan) for name in names] for row in told]).reshape(len(told), len(names))
+    twice = [row for row in kept for _ in range(2)]
+    return Shown(
+        names,
+        table,
+        np.array([row.bad for row in twice]),
+        np.array(["" if row.error is None else row.error.value for row in twice]),
+        np.array([row.task for row in twice]),
+        np.arange(len(twice)) % 2 == 0,
+        np.array([row.split == "held_out" for row in twice]),
+        np.array([row.id for row in twice]),
+    )
+
+
+def _told(folder: Path, rows: Sequence[Row]) -> list[dict[str, float]]:
+    """The features of each row, as it is and then without its intent."""
+    eyes = Eyes()
+    found: list[dict[str, float]] = []
     picture = ""
     image: Pixels | None = None
-    for number, row in enumerate(rows):
+    for row in rows:
         if row.image != picture or image is None:
             picture, image = row.image, row.observation(folder).image
         for shown in (row, without_intent(row)):
             observation = Observation(shown.goal, image, shown.step)
             sight = eyes.see(observation)
             findings = check(observation, shown.proposal, shown.history)
-            told.append(features(observation, shown.proposal, shown.history, sight, findings))
-            kept.append(shown)
-        if number % 500 == 499:
-            say(f"{number + 1} proposals looked at")
-    names = tuple(sorted({name for row in told for name in row}))
-    table = np.array([[row.get(name, np.nan) for name in names] for row in told]).reshape(len(told), len(names))
-    return Shown(
-        names,
-        table,
-        np.array([row.bad for row in kept]),
-        np.array(["" if row.error is None else row.error.value for row in kept]),
-        np.array([row.task for row in kept]),
-        np.arange(len(kept)) % 2 == 0,
-        np.array([row.split == "held_out" for row in kept]),
-        np.array([row.id for row in kept]),
-    )
+            found.append(features(observation, shown.proposal, shown.history, sight, findings))
+    return found
 
 
 def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = lambda text: None) -> CriticModel:
@@ -232,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     began_s = time.monotonic()
     rows = [row for row in read_rows(options.folder) if options.all or row.split == "train"]
-    shown = describe(options.folder, rows, print)
+    shown = describe(options.folder, rows, print, os.cpu_count() or 1)
     train(shown, options.seed, say=print).save(options.into)
     print(f"{options.into} written after {time.monotonic() - began_s:.0f} s")
 

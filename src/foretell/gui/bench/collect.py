@@ -34,6 +34,7 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Proposal
 
 EPISODES = "episodes.jsonl"
+EARLY_STOPS = 0.3  # share of the moments before the end at which a stop is proposed
 LONG = 10  # steps: of longer episodes, which are slow to restore, fewer moments are taken
 
 Say = Callable[[str], None]
@@ -69,7 +70,9 @@ class Collector:
         most = self.plan.moments if len(moments) <= LONG else self.plan.moments // 2
         for at in chosen(moments, most, rng) if moments else ():
             rows.extend(self._moment(task, seed, moments, at, rng))
-        return rows
+        stops = early_stops(rows)
+        self.counts[ErrorClass.TERMINATION.value] += len(stops)
+        return in_order([*rows, *stops])
 
     def _moment(self, task: str, seed: int, moments: list[Recorded], at: int, rng: random.Random) -> list[Row]:
         here = moments[at]
@@ -145,6 +148,33 @@ class Collector:
         copies.restore()
         name = f"images/{moment.task}-{copies.seed}-{len(copies.actions)}-{wrong.busy}.png"
         save_image(self.folder / name, covered(self.page, wrong.busy))
+
+
+def early_stops(rows: Sequence[Row], share: float = EARLY_STOPS) -> list[Row]:
+    """Stopping where the oracle still had something to do, at a share of the moments: wrong whatever the page shows.
+
+    What is drawn depends on the moment alone. Rows that are there already are not made again.
+    """
+    known, seen, found = {row.id for row in rows}, set[str](), list[Row]()
+    for row in rows:
+        moment = row.id.rpartition("-")[0]
+        ended = any(action.kind is Kind.TERMINATE for action in row.proposal.actions)
+        if row.bad or ended or moment in seen or f"{moment}-stop" in known:
+            continue
+        seen.add(moment)
+        rng = random.Random(f"{moment} stop")
+        if rng.random() < share:
+            stop = Action(Kind.TERMINATE, success=True)
+            proposal = Proposal((stop,), reworded(rng.choice(STOPS), stop, rng))
+            error = ErrorClass.TERMINATION
+            found.append(replace(row, id=f"{moment}-stop", proposal=proposal, bad=True, error=error))
+    return found
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Rows of one picture side by side, pictures in the order in which they first came."""
+    order = {image: number for number, image in reversed(list(enumerate(row.image for row in rows)))}
+    return sorted(rows, key=lambda row: order[row.image])
 
 
 def also_good(moment: Moment, rng: random.Random) -> Proposal | None:
