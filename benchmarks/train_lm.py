@@ -128,7 +128,7 @@ class Bench:
             rate=self.chosen.policy_rate,
             seed=seed,
         )
-        world = KernelPairs(self.data, structured_share=1.0, reference_share=1.0)
+        world = KernelPairs.for_policy(self.data)
         done = improve(self.student, world, self.into / self.stage, settings, seconds, _say, 60.0)
         self.note("trained", settings=vars(settings), **done)
 
@@ -215,7 +215,7 @@ class Bench:
         replies = model.ask(requests)
         took = time.monotonic() - began
         mean = np.mean([reply.usage.prompt_tokens for reply in replies])
-        asked = KernelPairs(self.data, structured_share=1.0, reference_share=1.0).train(64, 0)
+        asked = KernelPairs.for_policy(self.data).train(64, 0)
         prompts = [self.student.encode(text) for text in bases.rendered(self.student, asked)]
         written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 1.0, 0)
         self.note(

@@ -1,7 +1,9 @@
 """Weights on this machine by way of `transformers`: a folder, a hub id or a GGUF file, with an adapter if wanted.
 
 Nothing heavy is imported before the first question. Answers as text are generated in batches; probabilities of choices
-take one forward pass and no generation. Batches hold prompts of about one length, padded on the left.
+take one forward pass and no generation. Batches hold prompts of about one length, padded on the left for writing. For
+choices they are padded on the right where the model can give logits at chosen places: nothing after a token can touch
+it, so no mask is needed, and the fastest attention can be used.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import importlib
 import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,15 +131,8 @@ class _Session:
     def ask(self, requests: Sequence[Request]) -> list[Reply | Failure]:
         answers: dict[int, Reply | Failure] = {}
         groups: dict[tuple[Any, ...], list[_Prompt]] = {}
-        for place, request in enumerate(requests):
-            if request.has_images:
-                answers[place] = Failure(Trouble.REFUSED, TEXT_ONLY)
-                continue
-            try:
-                ids = self._tokenizer(**self._rendered(request))["input_ids"]
-            except TemplateError as error:
-                answers[place] = Failure(Trouble.REFUSED, f"the chat template refuses the conversation: {error}")
-                continue
+        for place, ids in self._encoded(requests, answers):
+            request = requests[place]
             prompt = _Prompt(place, request, ids)
             if len(ids) + max(1, prompt.room - len(ids)) > self._context:
                 text = f"{len(ids)} tokens and the answer do not fit the model's {self._context}: show less"
@@ -151,6 +146,26 @@ class _Session:
             for batch in batches(prompts, self._weights.batch_tokens):
                 answers |= self._within_memory(run, batch)
         return [answers[place] for place in range(len(requests))]
+
+    def _encoded(
+        self, requests: Sequence[Request], refused: dict[int, Reply | Failure]
+    ) -> Iterator[tuple[int, list[int]]]:
+        """The place and tokens of each request, many encoded at once; those that cannot be are put into `refused`."""
+        texts: dict[bool, dict[int, str]] = {True: {}, False: {}}
+        for place, request in enumerate(requests):
+            if request.has_images:
+                refused[place] = Failure(Trouble.REFUSED, TEXT_ONLY)
+                continue
+            try:
+                text, special = self._rendered(request)
+            except TemplateError as error:
+                refused[place] = Failure(Trouble.REFUSED, f"the chat template refuses the conversation: {error}")
+                continue
+            texts[special][place] = text
+        for special, found in texts.items():
+            if found:
+                encoded = self._tokenizer(list(found.values()), add_special_tokens=special)["input_ids"]
+                yield from zip(found, encoded, strict=True)
 
     def _within_memory(
         self, run: Callable[[list[_Prompt]], dict[int, Reply | Failure]], batch: list[_Prompt]
@@ -175,14 +190,7 @@ class _Session:
         if isinstance(tokens, str):
             return {prompt.place: Failure(Trouble.REFUSED, tokens) for prompt in batch}
         started_s = time.perf_counter()
-        ids, mask = self._padded(batch)
-        accepted = inspect.signature(getattr(self._model, "get_base_model", lambda: self._model)().forward).parameters
-        extra: dict[str, Any] = {"use_cache": False} if "use_cache" in accepted else {}
-        if "position_ids" in accepted:  # not every model counts positions from the mask by itself
-            extra["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
-        if "logits_to_keep" in accepted:
-            extra["logits_to_keep"] = 1
-        logits = self._model(input_ids=ids, attention_mask=mask, **extra).logits[:, -1, :].float()
+        logits = self._first_logits(batch)
         wanted = [token for choice in choices for token in tokens[choice]]
         probs = self._torch.softmax(logits, dim=-1)[:, wanted].tolist()  # a few columns: the vocabulary is large
         seconds = (time.perf_counter() - started_s) / len(batch)
@@ -196,6 +204,25 @@ class _Session:
             best = max(choices, key=found.__getitem__)
             answers[prompt.place] = Reply(best, Usage(len(prompt.ids), 1), found, seconds)
         return answers
+
+    def _first_logits(self, batch: list[_Prompt]) -> Any:
+        """The logits of the answer's first token, a row a prompt."""
+        accepted = inspect.signature(getattr(self._model, "get_base_model", lambda: self._model)().forward).parameters
+        extra: dict[str, Any] = {"use_cache": False} if "use_cache" in accepted else {}
+        if "logits_to_keep" in accepted:
+            width = max(len(prompt.ids) for prompt in batch)
+            ids = self._tensor([prompt.ids + [self._pad] * (width - len(prompt.ids)) for prompt in batch])
+            places = sorted({len(prompt.ids) - 1 for prompt in batch})
+            logits = self._model(input_ids=ids, logits_to_keep=self._tensor(places), **extra).logits
+            at = self._tensor([places.index(len(prompt.ids) - 1) for prompt in batch])
+            return logits[self._torch.arange(len(batch), device=ids.device), at].float()
+        ids, mask = self._padded(batch)
+        if "position_ids" in accepted:  # not every model counts positions from the mask by itself
+            extra["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
+        return self._model(input_ids=ids, attention_mask=mask, **extra).logits[:, -1, :].float()
+
+    def _tensor(self, numbers: Sequence[Any]) -> Any:
+        return self._torch.tensor(numbers, device=next(self._model.parameters()).device)
 
     def _write(self, batch: list[_Prompt]) -> dict[int, Reply | Failure]:
         """Generate text for prompts that share length limit, temperature and seed."""
@@ -235,15 +262,14 @@ class _Session:
         width = max(len(prompt.ids) for prompt in batch)
         ids = [[self._pad] * (width - len(prompt.ids)) + prompt.ids for prompt in batch]
         mask = [[0] * (width - len(prompt.ids)) + [1] * len(prompt.ids) for prompt in batch]
-        device = next(self._model.parameters()).device
-        return self._torch.tensor(ids, device=device), self._torch.tensor(mask, device=device)
+        return self._tensor(ids), self._tensor(mask)
 
-    def _rendered(self, request: Request) -> dict[str, Any]:
-        """The conversation in the model's own format, ready for the tokenizer."""
+    def _rendered(self, request: Request) -> tuple[str, bool]:
+        """The conversation in the model's own format, and whether the tokenizer has to add its special tokens."""
         turns = [{"role": m.role, "content": defused(m.content, self._special)} for m in request.messages]
         if not self._tokenizer.chat_template:
             text = "\n\n".join(f"{turn['role'].upper()}: {turn['content']}" for turn in turns) + "\n\nASSISTANT:"
-            return {"text": text}
+            return text, True
         thinking = self._weights.thinking and not request.choices
         settings = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": thinking}
         try:
@@ -253,7 +279,7 @@ class _Session:
                 raise
             joined = {"role": "user", "content": f"{turns[0]['content']}\n\n{turns[1]['content']}"}
             text = self._tokenizer.apply_chat_template([joined, *turns[2:]], **settings)
-        return {"text": text, "add_special_tokens": False}  # the template has put them in
+        return text, False  # the template has put them in
 
 
 def fingerprint(*paths: str | None) -> str:

@@ -16,6 +16,7 @@ from foretell.kernels.evaluate.metrics import assess
 from foretell.kernels.forecast import make
 from foretell.kernels.measurement import Measurement, Status
 from foretell.lm import BadModelName
+from foretell.train.lm import pairs
 from foretell.train.lm.errors import TrainingTrouble
 from foretell.train.lm.pairs import CHOICES, KernelPairs, target_of
 from foretell.train.lm.run import Wanted, train_lm
@@ -84,7 +85,8 @@ def test_nothing_of_a_held_out_operation_is_learnt_from(data: Data) -> None:
     assert not any("row_var" in example.messages[0].content for example in drawn)
 
 
-def test_operations_and_outcomes_have_equal_mass(data: Data) -> None:
+def test_operations_and_outcomes_have_equal_mass(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "COMMON", 1)
     world = KernelPairs(data, structured_share=0.0, reference_share=1.0)
     drawn = world.train(1500, 0)
     by_group = {name: [e for e in drawn if e.group == name] for name in {e.group for e in drawn}}
@@ -94,6 +96,27 @@ def test_operations_and_outcomes_have_equal_mass(data: Data) -> None:
         found = np.bincount([int(np.argmax(e.target)) for e in examples], minlength=len(CHOICES))
         present = found[found > 0]
         assert present.max() < 2.0 * present.mean()
+
+
+def test_rows_of_a_rare_outcome_are_not_drawn_over_and_over() -> None:
+    by_outcome = [[0], list(range(1, 1 + 2 * pairs.COMMON)), [], list(range(100, 100 + 4 * pairs.COMMON))]
+    rng = np.random.default_rng(0)
+    drawn = np.array([pairs._balanced(by_outcome, rng) for _ in range(8000)])
+    common = [int(np.isin(drawn, rows).sum()) for rows in (by_outcome[1], by_outcome[3])]
+    assert common[0] == pytest.approx(common[1], rel=0.1)
+    assert (drawn == 0).sum() < 1.5 * common[0] / pairs.COMMON
+
+
+def test_questions_can_leave_the_sources_out_and_targets_can_be_blurred(data: Data) -> None:
+    plain = KernelPairs(data, blind_share=0.0, blur_log2=0.0).train(40, 0)
+    blind = KernelPairs(data, blind_share=1.0, blur_log2=0.3).train(40, 0)
+    assert all("Source not shown" not in e.messages[0].content and "kernel" in e.messages[0].content for e in plain)
+    assert not any("def kernel" in e.messages[0].content for e in blind)
+    assert [e.group for e in blind] == [e.group for e in plain]
+    assert np.mean([max(e.target) for e in blind]) < np.mean([max(e.target) for e in plain])
+    asked = KernelPairs.for_policy(data).train(20, 0)
+    assert {e.form for e in asked} == {"structured"}
+    assert all("## Reference" in e.messages[0].content for e in asked)
 
 
 def test_what_is_drawn_does_not_depend_on_how_many(data: Data) -> None:

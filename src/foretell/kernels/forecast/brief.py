@@ -54,6 +54,7 @@ _BINS = (
     ", ".join(f"{key} to {edge:.3g}x" for key, edge in zip(bins.KEYS, bins.EDGES, strict=False))
     + f", {bins.KEYS[-1]} above"
 )
+_HIDDEN = "Source not shown."
 _ONE_LETTER = "Answer with one letter."
 _DISTRIBUTION = 'Answer with JSON: {"p_fail": probability, "bins": {"A": probability, ...}}.'
 
@@ -80,19 +81,22 @@ class Asker:
         self._about = task_numbers(task, device, reference_us)
         self._head = self._task(task, reference_us)
 
-    def messages(self, subject: Subject, base: Base, form: str) -> tuple[Message, ...]:
-        """One question in the form `direct` (a letter) or `distribution` (a JSON object with probabilities)."""
+    def messages(self, subject: Subject, base: Base, form: str, sources: bool = True) -> tuple[Message, ...]:
+        """One question in the form `direct` (a letter) or `distribution` (a JSON object with probabilities).
+
+        Without `sources` the programs are not shown, only what is known of their builds: to train on.
+        """
         candidate = subject.candidate
         name = "reference" if base.is_reference else "base"
         parts = [self._head]
         program = base.subject.candidate
         speed = "" if base.is_reference else f", measured at {2.0**base.log2:.3g}x the reference"
-        shown = shortened(stripped(program.source, program.language), MOST_BASE_CHARACTERS)
+        shown = shortened(stripped(program.source, program.language), MOST_BASE_CHARACTERS) if sources else _HIDDEN
         parts.append(f"## {name.capitalize()} ({program.language}{speed})\n{shown}")
         if not base.is_reference:
             parts.append(self._numbers(base.subject, "Base"))
-        text = stripped(candidate.source, candidate.language)
-        parts.append(f"## Candidate ({candidate.language})\n{shortened(text, MOST_CHARACTERS)}")
+        text = shortened(stripped(candidate.source, candidate.language), MOST_CHARACTERS) if sources else _HIDDEN
+        parts.append(f"## Candidate ({candidate.language})\n{text}")
         parts.append(self._numbers(subject, "Candidate"))
         ask = _ONE_LETTER if form == "direct" else _DISTRIBUTION
         parts.append(_QUESTION.format(base=name, bins=_BINS, failure=FAILURE_KEY) + " " + ask)

@@ -8,9 +8,10 @@ answers from each other: the question, which is most of the tokens, is read once
 from __future__ import annotations
 
 import importlib
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,34 @@ def _questions(student: Student, world: World, settings: GrpoSettings, seed: int
 
 
 def _learn(student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None) -> float:
-    """Gradients of the policy loss over all groups, a few at once; fewer where the memory asks for it."""
+    """Gradients of the policy loss over all groups; the loss.
+
+    Fused attention has been seen to give gradients that are no numbers (torch 2.11 on an H200, one question at a time,
+    where plain arithmetic and other numbers of questions gave sound ones). Such a step is done again without it.
+    """
+    torch: Any = importlib.import_module("torch")
+    loss = _gradients(student, groups, settings, start)
+    if math.isfinite(loss) and not _sound(student):
+        _forget(student)
+        attention: Any = importlib.import_module("torch.nn.attention")
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):
+            loss = _gradients(student, groups, replace(settings, groups_at_once=1), start)
+        torch.cuda.empty_cache()
+    return loss
+
+
+def _sound(student: Student) -> bool:
+    torch: Any = importlib.import_module("torch")
+    return all(p.grad is None or bool(torch.isfinite(p.grad).all()) for _, p in student.learning())
+
+
+def _forget(student: Student) -> None:
+    for _, parameter in student.learning():
+        parameter.grad = None
+
+
+def _gradients(student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None) -> float:
+    """Gradients of a few groups at once; of fewer where the memory asks for it."""
     torch: Any = importlib.import_module("torch")
     at_once = settings.groups_at_once
     counted = sum(len(_learnt(a, student, settings.answer_only)) for g in groups for a in g.answers)
@@ -153,8 +181,7 @@ def _learn(student: Student, groups: Sequence[Group], settings: GrpoSettings, st
             return total
         except torch.OutOfMemoryError:
             pass  # handled outside, where the exception no longer keeps the memory alive
-        for _, parameter in student.learning():
-            parameter.grad = None
+        _forget(student)
         torch.cuda.empty_cache()
         if at_once == 1:
             raise OutOfMemory("one question with its answers does not fit the device: lower --answers or --longest")

@@ -2,8 +2,10 @@
 
 A pair is a base (the reference, or a measured candidate) and a candidate. Its target is a distribution over the bins:
 the measured ratio with the doubt that its paired samples leave, or a failure. Pairs are drawn so that every operation,
-and within it every outcome, has the same mass. Nothing of a held-out operation, family or written kernel is ever drawn,
-nor a near copy of one (the corpus marks those); some training operations are kept back to calibrate by.
+and within it every outcome that is not rare, has the same mass: a few rows drawn over and over would be learnt by
+heart. For the same reason some questions leave the sources out. Nothing of a held-out operation, family or written
+kernel is ever drawn, nor a near copy of one (the corpus marks those); some training operations are kept back to
+calibrate by.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from foretell.kernels.measurement import Measurement
 from foretell.train.lm.world import Example, Form
 
 CHOICES = (answer.FAILURE_KEY, *bins.KEYS)  # a failure is worse than the slowest
-REFERENCE_SHARE = 0.8  # of the pairs have the reference as base: that is what is asked in use
+REFERENCE_SHARE = 0.65  # of the pairs have the reference as base: that is what is asked in use
+BLIND_SHARE = 0.4  # of the questions show no sources, only what is known of the builds
+COMMON = 24  # rows from which on an outcome has the mass of any other; rarer ones have less, each row the same
 STRUCTURED_SHARE = 0.25  # of the questions ask for a written distribution
 CHECK_SHARE = 0.1  # of the training operations are kept back
+BLUR_LOG2 = 0.2  # added to the doubt while learning: where in its bin a speedup lies is worth knowing too
 LEAST_STD_LOG2 = 0.02  # of a measured speedup: between two machines of one kind
 TRAIN = "train"
 
@@ -44,7 +49,10 @@ class _Ground:
 
 
 class KernelPairs:
-    """Pairs from a corpus; see the module. `reference_share` 1 leaves out pairs of two candidates."""
+    """Pairs from a corpus; see the module. `reference_share` 1 leaves out pairs of two candidates.
+
+    `blur_log2` widens the targets of `train`, and `blind_share` of its questions show no sources.
+    """
 
     name = "kernels"
     style = brief.STYLE
@@ -56,9 +64,17 @@ class KernelPairs:
         structured_share: float = STRUCTURED_SHARE,
         reference_share: float = REFERENCE_SHARE,
         kind: str = "gpu",
+        blind_share: float = BLIND_SHARE,
+        blur_log2: float = BLUR_LOG2,
     ) -> None:
         self._data, self._kind = data, kind
         self._structured, self._reference = structured_share, reference_share
+        self._blind, self._blur = blind_share, blur_log2
+
+    @staticmethod
+    def for_policy(data: Data) -> KernelPairs:
+        """Questions as they come in use, in the written form, with the targets that measuring gave."""
+        return KernelPairs(data, structured_share=1.0, reference_share=1.0, blind_share=0.0, blur_log2=0.0)
 
     def train(self, count: int, seed: int) -> list[Example]:
         return [self._drawn(rng) for rng in _rngs(seed, count)]
@@ -98,13 +114,12 @@ class KernelPairs:
         grounds = self._grounds[0]
         ground = grounds[rng.integers(len(grounds))]
         form: Form = "structured" if rng.random() < self._structured else "direct"
+        sources = rng.random() >= self._blind
         if rng.random() < self._reference or len(ground.worked) < 2:
-            outcomes = [rows for rows in ground.by_bin if rows]
-            rows = outcomes[rng.integers(len(outcomes))]
-            return _example(ground, rows[rng.integers(len(rows))], ground.reference, form)
+            return _example(ground, _balanced(ground.by_bin, rng), ground.reference, form, self._blur, sources)
         at = int(ground.worked[rng.integers(len(ground.worked))])
         base = brief.Base(ground.pool.subjects[at], ground.pool.measured[at].log2_speedup, is_reference=False)
-        return _example(ground, self._against(ground, at, rng), base, form)
+        return _example(ground, self._against(ground, at, rng), base, form, self._blur, sources)
 
     def _against(self, ground: _Ground, base: int, rng: np.random.Generator) -> int:
         """A candidate whose speed over the base is in a bin drawn at random among those that there are."""
@@ -112,9 +127,14 @@ class KernelPairs:
         ratios = logs - logs[base]
         found = np.where(np.isfinite(ratios), np.searchsorted(bins.EDGES_LOG2, ratios, side="right"), bins.N_BINS)
         found[base] = -1
-        kinds = np.unique(found[found >= 0])
-        rows = np.flatnonzero(found == kinds[rng.integers(kinds.size)])
-        return int(rows[rng.integers(rows.size)])
+        return _balanced([np.flatnonzero(found == kind).tolist() for kind in range(bins.N_BINS + 1)], rng)
+
+
+def _balanced(by_outcome: Sequence[Sequence[int]], rng: np.random.Generator) -> int:
+    """A row, drawn so that every common outcome is as likely as any other."""
+    mass = np.array([min(len(rows), COMMON) for rows in by_outcome], dtype=float)
+    rows = by_outcome[int(rng.choice(len(by_outcome), p=mass / mass.sum()))]
+    return rows[int(rng.integers(len(rows)))]
 
 
 def target_of(measurement: Measurement, base_log2: float = 0.0, base_std: float = 0.0) -> tuple[float, ...]:
@@ -143,11 +163,11 @@ def _ground(pool: Pool) -> _Ground:
     return _Ground(pool, asker, brief.reference_base(pool.task), tuple(map(tuple, by_bin)), worked)
 
 
-def _example(ground: _Ground, i: int, base: brief.Base, form: Form) -> Example:
+def _example(ground: _Ground, i: int, base: brief.Base, form: Form, blur: float = 0.0, sources: bool = True) -> Example:
     pool = ground.pool
     subject, outcome = pool.subjects[i], pool.measured[i]
-    asked = ground.asker.messages(subject, base, "direct" if form == "direct" else "distribution")
-    std = 0.0 if base.is_reference else LEAST_STD_LOG2
+    asked = ground.asker.messages(subject, base, "direct" if form == "direct" else "distribution", sources)
+    std = math.hypot(blur, 0.0 if base.is_reference else LEAST_STD_LOG2)
     return Example(asked, form, target_of(outcome, base.log2, std), pool.group)
 
 

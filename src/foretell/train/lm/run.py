@@ -51,7 +51,7 @@ def train_lm(
             "the policy stage goes on from an adapter that can answer: --from RUN/adapter of an sft run"
         )
     policy = wanted.stage == "grpo"
-    world = KernelPairs(data, 1.0, 1.0) if policy else KernelPairs(data)
+    world = KernelPairs.for_policy(data) if policy else KernelPairs(data)
     lora = None if wanted.start else bases.LoraSettings(wanted.rank, 2 * wanted.rank)
     say("reading the weights")
     student = bases.load(wanted.base, world.choices, lora, wanted.start, wanted.dtype, loaded=loaded)

@@ -1,7 +1,7 @@
 """Several answers to each of many questions at once: every prompt is read once, then all answers are written together.
 
-Prompts are padded on the left; their cached keys and values are repeated for the answers. Writing is one forward pass a
-token for all answers, so the device is as busy as there are answers.
+The answers to a question stand in one row behind it, a token of each at a time, hidden from each other by the mask: the
+question's keys and values are kept once and not once an answer, and writing is one forward pass for all answers.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ def sample(
     width = max(map(len, prompts))
     ids = torch.tensor([[pad] * (width - len(p)) + list(p) for p in prompts], device=device)
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
+    hidden = torch.finfo(student.dtype).min / 2
     with torch.inference_mode():
         cache = transformers.DynamicCache()
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
-        logits = student.logits(student.hidden(ids, mask, positions, cache)[:, -1])
-        cache.batch_repeat_interleave(answers)
-        logits = logits.repeat_interleave(answers, dim=0)
-        mask = mask.repeat_interleave(answers, dim=0)
-        at = mask.sum(dim=-1, keepdim=True)
+        logits = student.logits(student.hidden(ids, mask, positions, cache)[:, -1]).repeat_interleave(answers, dim=0)
+        at = mask.sum(dim=-1, keepdim=True).repeat(1, answers)
+        seen = torch.zeros((len(prompts), 1, answers, width), device=device, dtype=student.dtype)
+        seen.masked_fill_((mask == 0)[:, None, None, :], hidden)
+        own = torch.full((answers, answers), hidden, device=device, dtype=student.dtype).fill_diagonal_(0.0)
+        own = own.expand(len(prompts), 1, answers, answers)
         going = torch.ones(logits.shape[0], dtype=torch.bool, device=device)
         written, logs = [], []
         for _ in range(longest):
@@ -68,8 +70,8 @@ def sample(
                 break
             if len(written) == longest:
                 break
-            mask = torch.cat([mask, torch.ones_like(token)], dim=1)
-            logits = student.logits(student.hidden(token, mask, at, cache)[:, -1])
+            seen = torch.cat([seen, own], dim=-1)
+            logits = student.logits(student.hidden(token.view(len(prompts), answers), seen, at, cache).flatten(0, 1))
             at = at + 1
         tokens = torch.stack(written, dim=1).tolist()
         chances = torch.stack(logs, dim=1).float().tolist()
