@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path("benchmarks/results/train_lm.jsonl")
+STACKED = Path("benchmarks/results/train_lm_stack.json")
 PAGE = Path("docs/results/training.md")
 SPLITS = {"held_operation": "operations", "held_family": "families", "held_written": "written kernels"}
 TOLD = ("accuracy", "within_one", "rps", "ece_outcomes", "spearman", "recovery_10", "aurc")
@@ -44,6 +45,10 @@ def page(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
     yield FLOORS
     yield ""
+    yield from _stacked()
+    for row in rows:
+        if row["what"] == "note":
+            yield from (row["text"], "")
     missing = _missing(rows)
     if missing:
         yield "Not measured yet: " + "; ".join(missing) + "."
@@ -59,7 +64,29 @@ def _trained(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     for row in rows:
         if row["what"] == "speed":
-            yield f"Direct forecasts: {row['forecasts_per_s']} a second, of {row['tokens']} tokens each."
+            yield f"Direct forecasts: {row['forecasts_per_s']} a second, of {row['tokens']} tokens each (asked: 60)."
+            if "sampled_tokens_per_s" in row:
+                yield f"Sampling for the policy stage: {row['sampled_tokens_per_s']:,} tokens a second (asked: 8,000)."
+    yield ""
+
+
+def _stacked() -> Iterator[str]:
+    """Whether the model adds to `features`."""
+    if not STACKED.exists():
+        return
+    found = json.loads(STACKED.read_text())
+    told = ("spearman", "recovery_10", "crps", "ece_outcomes")
+    yield from ("## Beside `features`", "", "| on | forecaster | " + " | ".join(told) + " |", "| --- |" + " --- |" * 5)
+    for split, name in SPLITS.items():
+        for who, words in (("features", "features"), ("model", "the model"), ("stacked", "both")):
+            cells = " | ".join(_cell(found[split][who][key]) for key in told)
+            yield f"| {name} | {words} | {cells} |"
+    weights = ", ".join(f"{found[split]['weight']:.2f} on {name}" for split, name in SPLITS.items())
+    yield ""
+    yield (
+        f"*Both*: a linear pool (`python -m benchmarks.train_lm_stack`), its weight chosen for each operation by the "
+        f"CRPS of the others. The model's weight came out as {weights}."
+    )
     yield ""
 
 
