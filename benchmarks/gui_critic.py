@@ -27,16 +27,17 @@ from foretell.belief import cluster_bootstrap, ece
 from foretell.gui.checks import check
 from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.critic_model import CriticModel
-from foretell.gui.dataset import Row, read_rows
+from foretell.gui.dataset import Row, load_image, read_rows
 from foretell.gui.elements import look
 from foretell.gui.explain import explain
 from foretell.gui.features import features
+from foretell.gui.history import Historian
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.marker import evidence
 from foretell.gui.ocr import Ocr
 from foretell.gui.places import places
 from foretell.gui.sight import Eyes
-from foretell.gui.threshold import threshold_for
+from foretell.gui.threshold import Threshold, threshold_for
 from foretell.gui.train_critic import Shown, describe, train
 
 RESULTS = Path(__file__).parent / "results" / "gui_critic.json"
@@ -66,10 +67,10 @@ def at_best(p: Floats, bad: Flags, bound: float = BOUND) -> tuple[float, float]:
 
 
 def scored(
-    p: Floats, shown: Shown, threshold: float, ways: Sequence[ErrorClass | None] | None = None
+    p: Floats, shown: Shown, limit: Threshold, ways: Sequence[ErrorClass | None] | None = None
 ) -> dict[str, Any]:
     """Everything that is reported of one critic on one set of rows."""
-    bad, above = shown.bad, p > threshold
+    bad, above = shown.bad, p > np.where(shown.ends, limit.of(True), limit.of(False))
     curve = cluster_bootstrap(auroc_of, p, bad.astype(float), groups=shown.task, replicates=REPLICATES)
     best_recall, best_false = at_best(p, bad)
     found: dict[str, Any] = {
@@ -79,7 +80,7 @@ def scored(
         "auroc": round(curve.value, 4),
         "auroc_interval": [round(curve.low, 4), round(curve.high, 4)],
         "ece": round(ece(p, bad), 4),
-        "threshold": round(threshold, 4) if math.isfinite(threshold) else None,
+        "threshold": limit.to_dict(),
         "recall": round(float(above[bad].mean()), 4),
         "false_interruptions": round(float(above[~bad].mean()), 4),
         "oracle_recall": round(best_recall, 4),
@@ -123,16 +124,16 @@ def compare(model: CriticModel, train_rows: Shown, held_out: Shown) -> dict[str,
         known, new = train_rows.where(train_rows.stated == stated), held_out.where(held_out.stated == stated)
         p_bad = model.p_bad(new.table, stated)
         share = float(known.bad.mean())
-        by_rules = threshold_for(rules(known)[~known.bad], BOUND).value
+        by_rules = threshold_for(rules(known)[~known.bad], BOUND)
         above = p_bad > model.threshold(BOUND, stated, new_task=True).value
         found[name] = {
             "threshold_for_new_tasks": {
                 "recall": round(float(above[new.bad].mean()), 4),
                 "false_interruptions": round(float(above[~new.bad].mean()), 4),
             },
-            "embedded": scored(p_bad, new, model.threshold(BOUND, stated).value, model.ways(new.table)),
+            "embedded": scored(p_bad, new, model.threshold(BOUND, stated), model.ways(new.table)),
             "rules": scored(rules(new), new, by_rules),
-            "majority": scored(np.full(len(new.bad), share), new, share),
+            "majority": scored(np.full(len(new.bad), share), new, Threshold(share, BOUND, 0)),
         }
     return found
 
@@ -178,6 +179,10 @@ def timed(folder: Path, rows: Sequence[Row], model: CriticModel) -> dict[str, di
         critic = EmbeddedCritic(model, Eyes(reader))
         stages.clock("critique, new screen", critic.judge, seen, proposal, history)
         stages.clock("critique, same screen", critic.judge, seen, proposal, history)
+        after = folder / row.image.replace(f"-{row.step}.png", f"-{row.step + 1}.png")
+        if not row.bad and proposal.actions and after.is_file() and after != folder / row.image:
+            later, keeper = load_image(after), Historian(reader)
+            stages.clock("history update", keeper.update, history, seen.image, later, proposal.actions[0], None)
     return stages.table()
 
 

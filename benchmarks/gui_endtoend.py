@@ -40,6 +40,7 @@ from foretell.gui.judgement import Critic
 from foretell.gui.observation import Pixels
 from foretell.gui.ocr import Ocr
 from foretell.gui.sight import Eyes
+from foretell.gui.threshold import Threshold
 
 FOLDER = Path("runs/gui_endtoend")
 RESULTS = Path(__file__).parent / "results" / "gui_endtoend.json"
@@ -74,6 +75,7 @@ class Variant:
     point: bool = True
     selective: bool = True
     truth: bool = False
+    bound: float | None = None  # on false interruptions, where it is not the run's
 
 
 VARIANTS: Mapping[str, Variant] = {
@@ -82,6 +84,8 @@ VARIANTS: Mapping[str, Variant] = {
     "perfect alone": Variant(PERFECT, guard=False),
     "perfect guarded": Variant(PERFECT, truth=True),
     "swayed guarded": Variant(SWAYED),
+    "guarded, 5 %": Variant(IMPERFECT, bound=0.05),
+    "swayed guarded, 5 %": Variant(SWAYED, bound=0.05),
     "no history": Variant(IMPERFECT, history=False),
     "no critique": Variant(IMPERFECT, critique=False),
     "no point": Variant(IMPERFECT, point=False),
@@ -92,6 +96,8 @@ COMPARED = (
     ("guarded", "alone"),
     ("perfect guarded", "perfect alone"),
     ("swayed guarded", "perfect alone"),
+    ("guarded, 5 %", "alone"),
+    ("swayed guarded, 5 %", "perfect alone"),
     ("no history", "alone"),
     ("no critique", "alone"),
     ("no point", "alone"),
@@ -114,7 +120,7 @@ class Parts:
         self.model = CriticModel.load(self.folder / CRITIC) if self.critic == "embedded" else None
 
     def guard(self, variant: Variant, historian: Watched) -> Guard:
-        critic, threshold = self._critic(variant.point)
+        critic, threshold = self._critic(variant.point, variant.bound or self.bound)
         if not variant.critique:
             threshold = math.inf
         elif not variant.selective:
@@ -122,11 +128,11 @@ class Parts:
         keeper = historian if variant.history else NoHistory()
         return Guard(critic, keeper, threshold, limits=PATIENT)
 
-    def _critic(self, point: bool) -> tuple[Critic, float]:
+    def _critic(self, point: bool, bound: float) -> tuple[Critic, Threshold | float]:
         if self.model is None:
             return RulesCritic(pictures=False), PLAIN_THRESHOLD
         model = self.model if point else CriticModel.load(self.folder / POINTLESS)
-        return EmbeddedCritic(model, self.eyes, pictures=False), model.threshold(self.bound).value
+        return EmbeddedCritic(model, self.eyes, pictures=False), model.threshold(bound)
 
 
 def chosen_tasks() -> list[str]:

@@ -14,7 +14,7 @@ RESULTS = Path("benchmarks/results")
 PAGE = Path("docs/results/gui.md")
 SAID = {"stated": "with stated intent", "unstated": "without"}
 CRITICS = {"embedded": "learned, pixels only", "rules": "rules alone", "majority": "one chance for all"}
-STAGES = ("checks", "critique, new screen", "critique, same screen")
+STAGES = ("checks", "critique, new screen", "critique, same screen", "history update")
 _INTRODUCTION = """# The GUI guard, measured
 
 Made by `python -m benchmarks.gui_page`. Real pages: MiniWoB++ in headless Chromium, 480 x 630 pixels, the reward
@@ -63,11 +63,23 @@ def _critic(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield from (f"Median times on {found['machine']['device']}, shared with other work: {times}.", "")
 
 
+_AGENTS = """`python -m benchmarks.gui_endtoend`: scripted agents on live pages, with a critic that was trained on the
+training tasks alone, bound to {bound:.0%} false interruptions where no other bound is named. The agents know the right
+step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is our own, near misses and wrong elements
+first), {forgets:.0%} of done ones are done again, and what changed nothing is repeated with a chance of {stubborn:.0%}.
+How they take what they are told is scripted too: the history is heeded with a chance of {reads:.0%}, and a doubted step
+becomes the right one with a chance of {revises:.0%}, else another wrong one. *Perfect* agents make no mistakes and stay
+with their step when it is doubted; *swayed* ones make none either, but give in to doubt as the others do, so that false
+interruptions can harm them."""
+
+
 def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield from ("## Agents with and without the guard", "")
     if found is None:
         yield "Not measured yet: `python -m benchmarks.gui_endtoend`."
         return
+    mix = ", ".join(f"{kind} {share:.0%}" for kind, share in found["mix"].items())
+    yield from (_AGENTS.format(**{**found, "mix": mix}), "")
     for split, words in (("all", "all tasks"), ("held_out", "tasks the critic never saw")):
         heads = ("steps", "success", "wrong proposals", "of them stopped", "right ones interrupted")
         yield from (f"### {words.capitalize()}", "", "| variant | " + " | ".join(heads) + " |")

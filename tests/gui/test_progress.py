@@ -16,12 +16,14 @@ from foretell.gui.observation import Observation, Pixels
 from foretell.gui.ocr import Ocr
 from foretell.gui.places import Places, instruction, joined
 from foretell.gui.progress import (
+    clause_features,
     goal_values,
     intent_values,
     is_geometric,
     key_context,
     looks_busy,
     past_features,
+    typed_against,
     value_features,
     veil,
     waiting_features,
@@ -155,3 +157,27 @@ def test_an_instruction_read_word_by_word_is_found() -> None:
     words += [Word("through", (8, 43, 110, 24)), Word("the", (120, 43, 40, 24)), Word("dot.", (170, 45, 50, 24))]
     words.append(Word("Submit", (178, 538, 80, 30)))
     assert instruction(words, "Draw a line through the dot.") == set(range(6))
+
+
+def test_slips_in_what_is_typed_are_told_from_the_goals_own_words() -> None:
+    goal = wording("Search for satire movies directed by Kelly from year 1970.")
+
+    def of(text: str) -> dict[str, float]:
+        return typed_against(Action(Kind.TYPE, text=text), goal)
+
+    assert of("Kelly")["exact"] == 1.0 and math.isnan(of("Kelly")["near"])
+    assert of("kELLY") == {"exact": 0.0, "case": 1.0, "near": pytest.approx(0.0)}
+    assert of("Kellyy")["near"] > 0.85 > 0.5 > of("zzz")["near"]
+    assert all(map(math.isnan, typed_against(click(SUBMIT), goal).values()))
+
+
+def test_ending_before_the_goals_clauses_are_done_is_counted() -> None:
+    goal = wording("Select all the shades of green and press Submit.")
+    stop = Action(Kind.TERMINATE, success=True)
+    first = clause_features(seen(), click(SUBMIT), History(), goal)
+    later = clause_features(seen(), click(SUBMIT), after(click(FIELD)), goal)
+    assert first["ahead"] == 1.0 and later["ahead"] == 0.0
+    assert clause_features(seen(), stop, after(click(FIELD)), goal)["due"] == 1.0
+    assert clause_features(seen(), stop, after(click(SUBMIT)), goal)["due"] == 0.0
+    assert clause_features(seen(), stop, after(Action(Kind.KEY, keys=("enter",))), goal)["due"] == 0.0
+    assert math.isnan(clause_features(seen(), click(CANCEL), History(), goal)["ahead"])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretell.gui.threshold import Threshold, threshold_for
+from foretell.gui.train_critic import fit_scale
 
 scores = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=80)
 
@@ -73,3 +74,22 @@ def test_bad_input_is_refused() -> None:
             threshold_for([0.1], bound)
     with pytest.raises(ValueError, match="no P"):
         threshold_for([0.1, math.nan])
+
+
+def test_endings_have_a_threshold_of_their_own() -> None:
+    both = Threshold(0.9, 0.02, 500, ending=0.6)
+    assert both.cleared_by(0.7, ends=True) and not both.cleared_by(0.7)
+    assert not Threshold(0.9, 0.02, 500).cleared_by(0.7, ends=True)
+    assert Threshold.from_dict(both.to_dict()) == both
+    rng = np.random.default_rng(0)
+    ends = rng.random(4000) < 0.3
+    scores = np.where(ends, rng.normal(-2.0, 1.0, 4000), rng.normal(0.0, 1.0, 4000))
+    bad = rng.random(4000) < 0.4
+    scores = np.where(bad, scores + 3.0, scores)
+    found = next(t for t in fit_scale(scores, bad, np.zeros(4000), ends).thresholds if t.bound == 0.05)
+    p_bad = fit_scale(scores, bad, np.zeros(4000), ends).chances.apply(scores)
+    for kind in (ends, ~ends):
+        assert (p_bad[kind & ~bad] > found.of(bool(kind is ends))).mean() <= 0.05
+    assert found.ending is not None and found.ending < found.value
+    few = fit_scale(scores, bad, np.zeros(4000), np.arange(4000) < 5).thresholds
+    assert all(t.ending is None for t in few)

@@ -46,6 +46,7 @@ POINTED = frozenset(
     )
 )  # kinds that need a point
 CLICKS = POINTED - {Kind.MOVE, Kind.DRAG}
+ENDINGS = frozenset((Kind.TERMINATE, Kind.ANSWER))  # kinds after which nothing more is done
 TEXTS = frozenset((Kind.TYPE, Kind.NAVIGATE, Kind.OPEN, Kind.ANSWER))  # kinds that need a text
 ALLOWED: Mapping[Platform, frozenset[Kind]] = {
     "web": frozenset(Kind) - {Kind.LONG_PRESS, Kind.HOME, Kind.OPEN},

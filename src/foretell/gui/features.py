@@ -18,10 +18,12 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.pointing import NONE, Features, evidence_at, place_at, sense_at
 from foretell.gui.progress import (
+    clause_features,
     intent_values,
     is_geometric,
     key_context,
     past_features,
+    typed_against,
     value_features,
     waiting_features,
 )
@@ -74,6 +76,8 @@ def features(
         f"value.{name}": value
         for name, value in value_features(sight, action, history, goal, done_so_far(history)).items()
     }
+    found |= {f"typed.{name}": value for name, value in typed_against(action, goal).items()}
+    found |= {f"clause.{name}": value for name, value in clause_features(sight, action, history, goal).items()}
     found |= {f"key.{name}": value for name, value in key_context(action, history, intent).items()}
     found |= {f"intent.{name}": value for name, value in intent_values(sight, action, goal, intent).items()}
     found |= {"goal.geometric": is_geometric(goal), "intent.geometric": is_geometric(intent)}

@@ -128,7 +128,7 @@ class Guard:
             self._veil.add(typed_texts(proposal))
         began_s = time.monotonic()
         judgement, failed, note = self._judge(observation, proposal)
-        verdict = self._verdict(judgement, failed, note)
+        verdict = self._verdict(judgement, failed, note, proposal.ends)
         self._record_proposal(observation, proposal, verdict, time.monotonic() - began_s)
         return verdict
 
@@ -209,10 +209,10 @@ class Guard:
         pairs = zip(self.history.steps, known, strict=True)
         return replace(self.history, steps=tuple(replace(s, action=a, intent=i) for s, (a, i) in pairs))
 
-    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str) -> Verdict:
+    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, ends: bool) -> Verdict:
         if judgement is None or failed is not None:
             return Verdict(None, False, "", self._revision, failed or Reason.FAILED, note)
-        if not self.threshold.cleared_by(judgement.p_bad):
+        if not self.threshold.cleared_by(judgement.p_bad, ends):
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
         if self._revision >= self.revisions:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
@@ -240,6 +240,7 @@ class Guard:
         if self._trace is None:
             return
         judgement = verdict.judgement
+        limit = self.threshold.of(proposal.ends)
         shown = proposal
         if any(text in self._veil for text in typed_texts(proposal)):
             shown = replace(proposal, actions=tuple(hidden_action(action) for action in proposal.actions))
@@ -258,7 +259,7 @@ class Guard:
                 "reason": verdict.reason.value,
                 "note": verdict.note,
                 "mode": self.mode.value,
-                "threshold": self.threshold.value if math.isfinite(self.threshold.value) else None,
+                "threshold": limit if math.isfinite(limit) else None,
             },
             "seconds": round(seconds, 4),
         }

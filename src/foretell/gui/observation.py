@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.gui.actions import Action, Platform
+from foretell.gui.actions import ENDINGS, Action, Platform
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), RGB
 
@@ -39,3 +39,8 @@ class Proposal:
     intent: str | None = None
     raw: str = ""
     fault: str | None = None
+
+    @property
+    def ends(self) -> bool:
+        """Whether it would end the task."""
+        return bool(self.actions) and self.actions[0].kind in ENDINGS

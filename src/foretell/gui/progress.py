@@ -16,9 +16,10 @@ from foretell.gui.history import History, Step
 from foretell.gui.places import Place
 from foretell.gui.pointing import NONE, Features, word_at
 from foretell.gui.sight import Sight
-from foretell.gui.wording import Wording, alike, folded, is_busy, is_submit, part_of, tokens
+from foretell.gui.wording import SUBMITS, Wording, alike, folded, is_busy, is_submit, part_of, tokens
 
 _VALUE = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[-+]?\d[\w:/.,-]*\w|[-+]?\d")
+_CLAUSES = re.compile(r",| and | then |\. ")
 _BUSY_WORDS = ("loading", "processing")
 _VEILED = 0.1
 _DIRECT = frozenset((
@@ -228,6 +229,52 @@ def intent_values(sight: Sight, action: Action | None, goal: Wording, intent: Wo
     said = folded(intent.text)
     found["goals_unsaid"] = float(sum(folded(one) not in said for one in asked))
     return found
+
+
+def typed_against(action: Action | None, goal: Wording) -> Features:
+    """How what is typed compares with what the goal says, letter by letter.
+
+    `exact`: it stands in the goal. `case`: it would, but for capitals. `near`: how like the goal's likest word or
+    phrase it is where it does not stand there, which tells a slip from a text that is found elsewhere.
+    """
+    found = dict.fromkeys(("exact", "case", "near"), NONE)
+    text = "" if action is None or action.kind is not Kind.TYPE else (action.text or "").strip("\n")
+    if not text:
+        return found
+    found["exact"] = float(text in goal.text)
+    found["case"] = float(text not in goal.text and folded(text) in folded(goal.text))
+    if text not in goal.text:
+        parts = {*goal.quoted, *(word.strip(".,;:!?\"'") for word in goal.text.split())}
+        found["near"] = max((SequenceMatcher(None, text, one, autojunk=False).ratio() for one in parts), default=0.0)
+    return found
+
+
+def clause_features(sight: Sight, action: Action | None, history: History, goal: Wording) -> Features:
+    """Whether a form is ended, or the task, before as much has happened as the goal has clauses.
+
+    `due`: the goal speaks of ending a form, and nothing that was clicked looked like it.
+    """
+    clauses = len([part for part in _CLAUSES.split(goal.text) if len(tokens(part)) > 1])
+    changed = sum(step.changed for step in history.steps)
+    found = {"clauses": float(clauses), "ahead": NONE, "due": NONE}
+    if action is None:
+        return found
+    here = _under(sight, action.point) if action.kind in CLICKS else None
+    if action.kind is Kind.TERMINATE:
+        found["ahead"] = float(clauses - changed)
+        asked = any(token in SUBMITS for token in tokens(goal.text))
+        clicked = ((step, _under(sight, step.action.point)) for step in _clicks(history))
+        pressed = any(map(_ends_form, history.steps)) or any(_submits(step, place) for step, place in clicked)
+        found["due"] = float(asked and not pressed)
+    elif here is not None and is_submit(here.text):
+        found["ahead"] = float(clauses - 1 - changed)
+    return found
+
+
+def _ends_form(step: Step) -> bool:
+    """Whether a step said that it ends a form, or was an enter."""
+    said = step.intent is not None and any(token in SUBMITS for token in tokens(step.intent))
+    return said or (step.action.kind is Kind.KEY and "enter" in step.action.keys)
 
 
 def key_context(action: Action | None, history: History, intent: Wording | None) -> Features:

@@ -24,16 +24,23 @@ DEFAULT_BOUND = 0.02
 class Threshold:
     """Interrupt where P(bad) is above `value`; infinite where too few good proposals are known for the bound.
 
-    `bound` is the rate of false interruptions that it promises, learnt from `n_good` good proposals.
+    `bound` is the rate of false interruptions that it promises, learnt from `n_good` good proposals. `ending` is the
+    threshold for proposals that end the task, where one was learnt: they are judged by other signs than steps are, and
+    the bound is kept for either kind by itself.
     """
 
     value: float
     bound: float
     n_good: int
+    ending: float | None = None
 
-    def cleared_by(self, p_bad: float) -> bool:
+    def of(self, ends: bool) -> float:
+        """What P(bad) has to clear, for a proposal that ends the task or for one that does not."""
+        return self.value if self.ending is None or not ends else self.ending
+
+    def cleared_by(self, p_bad: float, ends: bool = False) -> bool:
         """Whether a judgement is enough to interrupt. No number (NaN) never is."""
-        return p_bad > self.value
+        return p_bad > self.of(ends)
 
     def to_dict(self) -> dict[str, Any]:
         """The threshold as JSON; an infinite value is null."""
@@ -42,7 +49,8 @@ class Threshold:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Threshold:
         value = math.inf if data["value"] is None else float(data["value"])
-        return Threshold(value, float(data["bound"]), int(data["n_good"]))
+        ending = data.get("ending")
+        return Threshold(value, float(data["bound"]), int(data["n_good"]), None if ending is None else float(ending))
 
 
 def threshold_for(p_bad_of_good: ArrayLike, bound: float = DEFAULT_BOUND) -> Threshold:

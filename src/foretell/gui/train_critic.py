@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import multiprocessing
 import os
 import time
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.gui.actions import ENDINGS
 from foretell.gui.checks import check
 from foretell.gui.critic_model import SHIPPED, Chances, CriticModel, Scale
 from foretell.gui.dataset import Row, read_rows
@@ -60,6 +62,16 @@ class Shown:
     stated: NDArray[np.bool_]
     held_out: NDArray[np.bool_]
     ids: NDArray[Any]
+
+    @property
+    def ends(self) -> NDArray[np.bool_]:
+        """Which rows propose to end the task."""
+        found = np.zeros(len(self.bad), dtype=bool)
+        for kind in ENDINGS:
+            name = f"is_{kind.value}"
+            if name in self.names:
+                found |= self.table[:, self.names.index(name)] > 0.5
+        return found
 
     def where(self, chosen: NDArray[np.bool_]) -> Shown:
         return Shown(
@@ -130,7 +142,8 @@ def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = 
     effort = effort or Effort()
     scores = left_out_scores(shown, seed, effort, say)
     stated, unstated = (
-        fit_scale(scores[own], shown.bad[own], shown.task[own]) for own in (shown.stated, ~shown.stated)
+        fit_scale(scores[own], shown.bad[own], shown.task[own], shown.ends[own])
+        for own in (shown.stated, ~shown.stated)
     )
     say("fitting on all tasks")
     bad = _fit_bad(shown, seed, effort)
@@ -156,14 +169,29 @@ def task_threshold(p_bad: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any]
     return Threshold(float(good[order[over[0]]]) if over.size else 0.0, bound, len(good))
 
 
-def fit_scale(scores: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any]) -> Scale:
-    """How scores of left-out tasks are read; the plain scale where there are no two outcomes to learn from."""
+def fit_scale(
+    scores: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any], ends: NDArray[np.bool_] | None = None
+) -> Scale:
+    """How scores of left-out tasks are read; the plain scale where there are no two outcomes to learn from.
+
+    `ends` says which rows propose to end the task.
+    """
     if bad.all() or not bad.any():
         return Scale()
     chances = fit_chances(scores, bad)
     p_bad = chances.apply(scores)
-    by_row = tuple(threshold_for(p_bad[~bad], bound) for bound in BOUNDS)
+    last = np.zeros(len(bad), dtype=bool) if ends is None else ends
+    by_row = tuple(_by_kind(p_bad[~bad], last[~bad], bound) for bound in BOUNDS)
     return Scale(chances, by_row, tuple(task_threshold(p_bad, bad, task, bound) for bound in BOUNDS))
+
+
+def _by_kind(p_bad_of_good: FloatArray, ends: NDArray[np.bool_], bound: float) -> Threshold:
+    """The threshold for steps and that for endings, each within the bound; one for both where too few end."""
+    ending = threshold_for(p_bad_of_good[ends], bound).value
+    if not math.isfinite(ending):
+        return threshold_for(p_bad_of_good, bound)
+    steps = threshold_for(p_bad_of_good[~ends], bound)
+    return replace(steps, n_good=len(p_bad_of_good), ending=ending)
 
 
 def family(task: str) -> str:
@@ -225,6 +253,13 @@ def _weights(shown: Shown) -> FloatArray:
     return np.asarray(weights / weights.mean())
 
 
+def _constant(table: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which columns have at most one value that is a number."""
+    low = np.where(np.isfinite(table), table, np.inf).min(axis=0, initial=np.inf)
+    high = np.where(np.isfinite(table), table, -np.inf).max(axis=0, initial=-np.inf)
+    return np.asarray(low >= high)
+
+
 def _boosted(table: FloatArray, target: NDArray[np.bool_], weights: FloatArray | None, trees: int, seed: int) -> Trees:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -238,7 +273,7 @@ def _boosted(table: FloatArray, target: NDArray[np.bool_], weights: FloatArray |
         random_state=seed,
     )
     known = table.astype(np.float32)
-    known[:, ~np.isfinite(known).any(axis=0)] = 0.0  # a column of which nothing is known here can split nothing
+    known[:, _constant(known)] = 0.0  # such columns can split nothing, and some versions of the trees fail on them
     return of_boosting(model.fit(known, target, sample_weight=weights))
 
 
