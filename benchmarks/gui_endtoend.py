@@ -29,7 +29,7 @@ from foretell.gui.actions import Action
 from foretell.gui.bench.episodes import play
 from foretell.gui.bench.oracles import HELD_OUT, TASKS, TRAIN
 from foretell.gui.bench.pages import Page
-from foretell.gui.bench.policies import IMPERFECT, PERFECT, SWAYED, Habits, rehearse
+from foretell.gui.bench.policies import IMPERFECT, PERFECT, SWAYED, WEAK, Habits, rehearse
 from foretell.gui.bench.truth import Tally, Watched
 from foretell.gui.critic import EmbeddedCritic, RulesCritic
 from foretell.gui.critic_model import CriticModel
@@ -81,6 +81,8 @@ class Variant:
 VARIANTS: Mapping[str, Variant] = {
     "alone": Variant(IMPERFECT, guard=False),
     "guarded": Variant(IMPERFECT, truth=True),
+    "weak alone": Variant(WEAK, guard=False),
+    "weak guarded": Variant(WEAK),
     "perfect alone": Variant(PERFECT, guard=False),
     "perfect guarded": Variant(PERFECT, truth=True),
     "swayed guarded": Variant(SWAYED),
@@ -94,6 +96,7 @@ VARIANTS: Mapping[str, Variant] = {
 }
 COMPARED = (
     ("guarded", "alone"),
+    ("weak guarded", "weak alone"),
     ("perfect guarded", "perfect alone"),
     ("swayed guarded", "perfect alone"),
     ("guarded, 5 %", "alone"),
@@ -286,6 +289,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "first_seed": options.first,
         "errs": IMPERFECT.errs,
         "forgets": IMPERFECT.forgets,
+        "weak_errs": WEAK.errs,
+        "weak_forgets": WEAK.forgets,
         "stubborn": IMPERFECT.stubborn,
         "reads": IMPERFECT.reads,
         "revises": IMPERFECT.revises,

@@ -68,9 +68,9 @@ training tasks alone, bound to {bound:.0%} false interruptions where no other bo
 step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is our own, near misses and wrong elements
 first), {forgets:.0%} of done ones are done again, and what changed nothing is repeated with a chance of {stubborn:.0%}.
 How they take what they are told is scripted too: the history is heeded with a chance of {reads:.0%}, and a doubted step
-becomes the right one with a chance of {revises:.0%}, else another wrong one. *Perfect* agents make no mistakes and stay
-with their step when it is doubted; *swayed* ones make none either, but give in to doubt as the others do, so that false
-interruptions can harm them."""
+becomes the right one with a chance of {revises:.0%}, else another wrong one. *Weak* agents err in {weak_errs:.0%} of
+new steps and forget {weak_forgets:.0%}. *Perfect* agents make no mistakes and stay with their step when it is doubted;
+*swayed* ones make none either, but give in to doubt as the others do, so that false interruptions can harm them."""
 
 
 def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:

@@ -60,6 +60,7 @@ class Habits:
 
 
 IMPERFECT = Habits()
+WEAK = Habits(errs=0.3, forgets=0.08)
 PERFECT = Habits(errs=0.0, forgets=0.0, stubborn=0.0, revises=1.0)
 SWAYED = Habits(errs=0.0, forgets=0.0, stubborn=0.0, revises=0.8)  # makes no mistakes unless it is doubted
 
