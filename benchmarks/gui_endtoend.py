@@ -106,6 +106,10 @@ COMPARED = (
     ("no point", "alone"),
     ("no selectivity", "alone"),
     ("swayed, no selectivity", "perfect alone"),
+    ("guarded", "no history"),
+    ("guarded", "no critique"),
+    ("guarded", "no point"),
+    ("guarded", "no selectivity"),
 )
 
 
@@ -179,8 +183,9 @@ def of_variant(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The numbers of one variant."""
     total = {name: sum(row[name] for row in rows) for name in ("steps", "proposals", "wrong", "stopped", "interrupted")}
     right = total["proposals"] - total["wrong"]
-    caught, missed = Counter[str](), Counter[str]()
+    caught, missed, where = Counter[str](), Counter[str](), Counter[str]()
     for row in rows:
+        where[row["task"]] += row["interrupted"]
         caught.update(row["caught"])
         missed.update(row["missed"])
     return {
@@ -191,6 +196,8 @@ def of_variant(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "wrong_share": round(total["wrong"] / max(1, total["proposals"]), 4),
         "stopped_of_wrong": round(total["stopped"] / max(1, total["wrong"]), 4),
         "interrupted_of_right": round(total["interrupted"] / max(1, right), 4),
+        "interrupted": total["interrupted"],
+        "interrupted_most": {task: count for task, count in where.most_common(3) if count},
         "faults": sum(row["faults"] for row in rows),
         "classes": {
             kind: {"wrong": caught[kind] + missed[kind], "stopped": caught[kind]} for kind in sorted(caught | missed)
@@ -201,8 +208,8 @@ def of_variant(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def difference(rows: Sequence[Mapping[str, Any]], name: str, base: str) -> dict[str, Any] | None:
     """How much more often a variant succeeds than another on the same episodes, with an interval over tasks."""
     solved = {(row["variant"], row["task"], row["seed"]): float(row["solved"]) for row in rows}
-    pairs = [(key[1], solved[key] - solved[base, key[1], key[2]]) for key in solved if key[0] == name]
-    pairs = [pair for pair in pairs if pair[1] == pair[1]]
+    both = [(key[1], key[2]) for key in solved if key[0] == name and (base, key[1], key[2]) in solved]
+    pairs = [(task, solved[name, task, seed] - solved[base, task, seed]) for task, seed in both]
     if not pairs:
         return None
     found = cluster_bootstrap(

@@ -93,7 +93,22 @@ def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
         for name, gain in found[split]["differences"].items():
             if gain is not None:
                 low, high = gain["interval"]
-                yield f"- {name}: {gain['points']:+.1f} points [{low:+.1f}, {high:+.1f}]"
+                points = f"{gain['points']:+.1f} points [{low:+.1f}, {high:+.1f}]"
+                yield f"- {name}: {points} on {gain['episodes']} episodes"
+        yield ""
+    yield from (
+        "Asked: 9 points more with the guard, and at most 1 point less for an agent that makes no mistakes. What is "
+        "won depends on how much there is to win: the guard saves about the same share of the failed episodes of "
+        "either agent.",
+        "",
+    )
+    perfect = found["all"]["variants"].get("perfect guarded")
+    if perfect and perfect["interrupted_most"]:
+        most = ", ".join(f"{task} {count}" for task, count in perfect["interrupted_most"].items())
+        yield (
+            f"Of the {perfect['interrupted']} interruptions of the perfect agent most are on few tasks: {most}. "
+            "Sliders are moved by keys, and few of the recorded right steps press keys."
+        )
         yield ""
     history = found["history"]
     yield (
