@@ -59,15 +59,17 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 server._at_once += 1
                 server.most_at_once = max(server.most_at_once, server._at_once)
             try:
-                self._say(server.script(number, body))
+                say = server.script(number, body)
+                server.over.wait(say.hang_s)
+            finally:
+                with server.lock:  # before the answer: whoever has it may ask again at once
+                    server._at_once -= 1
+            try:
+                self._say(say)
             except OSError:
                 pass  # the client has gone, as some tests want
-            finally:
-                with server.lock:
-                    server._at_once -= 1
 
         def _say(self, say: Say) -> None:
-            server.over.wait(say.hang_s)
             data = say.body if isinstance(say.body, bytes) else json.dumps(say.body).encode()
             self.send_response(say.status)
             for name, value in say.headers.items():
