@@ -121,6 +121,23 @@ line.one { stroke: #555; stroke-dasharray: 4 3; }
 """ + "\n".join(f".c{i} {{ stroke: {colour}; }}" for i, colour in enumerate(COLOURS))
 
 
+def _replay_speed(found: Mapping[str, Any]) -> Iterator[str]:
+    """How fast the driver is when nothing has to be measured."""
+    yield from ("", "## How fast a replay is", "")
+    yield "`python -m benchmarks.replay_speed`, one core, a recorded tuning space (asked: 2,000 measurements a second):"
+    yield from (
+        "",
+        "| policy | measured | considered | measured a second | considered a second |",
+        "| --- |" + " --- |" * 4,
+    )
+    for row in found["rows"]:
+        considered = row["considered"] * row["measured_per_s"] / row["measured"]
+        cells = (row["measured"], row["considered"], row["measured_per_s"], round(considered))
+        yield f"| {row['policy']} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
+    yield ""
+    yield "`selective` and `value` look at many candidates for each that they measure: their time goes into looking."
+
+
 def main() -> None:
     found = json.loads((RESULTS / "corpus_replay.json").read_text())
     lines = list(replayed(found))
@@ -137,6 +154,7 @@ def main() -> None:
             lines += live_search.section(kind, json.loads(path.read_text()))
         else:
             lines += ["", f"## Live on a {kind.upper()}", "", _MISSING]
+    lines += _replay_speed(json.loads((RESULTS / "replay_speed.json").read_text()))
     lines += utilisation.section(json.loads((RESULTS / "utilisation.json").read_text()))
     lines += lm_loop.section(json.loads((RESULTS / "lm_loop.json").read_text())["rows"])
     PAGE.write_text("\n".join(lines) + "\n")
