@@ -107,11 +107,9 @@ class Bench:
             self.begin_from("sft")
             return
         settings = SftSettings(self.chosen.examples, self.chosen.batch_tokens, rate=self.chosen.rate)
-        self._compile(self.chosen.compile)
         drawn = self.chosen.drawn
         world = self.world if drawn is None else Stored(drawn, self.world)
         done = supervise(self.student, world, self.into / "sft", settings, seconds, _say, 60.0)
-        self._compile(False)
         self.note("trained", settings=vars(settings), **done)
 
     def grpo(self, reward: str, seed: int, seconds: float) -> None:
@@ -227,16 +225,6 @@ class Bench:
         print("speed", len(requests) / took, "forecasts/s of", mean, "tokens", flush=True)
         print("sampling", written.tokens / written.seconds, "tokens/s", flush=True)
 
-    def _compile(self, wanted: bool) -> None:
-        """Compile the decoder's layers, or have them as they are: answers are written in too many shapes for that."""
-        torch: Any = importlib.import_module("torch")
-        torch._dynamo.config.cache_size_limit = 64
-        for layer in self.student.model.get_base_model().get_decoder().layers:
-            if wanted:
-                layer.compile(dynamic=True)
-            else:
-                layer._compiled_call_impl = None
-
 
 def _value(figure: Any) -> Any:
     value = figure["value"] if isinstance(figure, dict) else figure
@@ -264,7 +252,6 @@ def main() -> None:
     parser.add_argument("--groups-at-once", type=int, default=GrpoSettings.groups_at_once)
     parser.add_argument("--policy-rate", type=float, default=GrpoSettings.rate)
     parser.add_argument("--limit", type=int)
-    parser.add_argument("--compile", action="store_true")
     chosen = parser.parse_args()
     if chosen.plan == ["draw"]:
         world = KernelPairs(read(CORPUS))

@@ -83,6 +83,28 @@ def test_choices_are_the_models_own_probabilities(folder: Path) -> None:
         assert reply.choice_probs[letter] == pytest.approx(expected, rel=1e-3)
 
 
+def test_a_model_that_gives_all_logits_or_none_answers_alike(folder: Path) -> None:
+    """Not every model takes the places at which logits are wanted; those are padded on the left, with a mask."""
+    whole = LocalModel(Weights(str(folder)))
+    model, tokenizer = whole.load()
+
+    class Plain(torch.nn.Module):
+        config, generation_config = model.config, model.generation_config
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model
+
+        def forward(self, input_ids: Any, attention_mask: Any, position_ids: Any) -> Any:
+            return self.inner(input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids)
+
+    requests = [asked(text, choices=CHOICES) for text in TEXTS]
+    plain = LocalModel(Weights("x"), (Plain().eval(), tokenizer)).ask(requests)
+    for one, other in zip(whole.ask(requests), plain, strict=True):
+        assert isinstance(one, Reply) and isinstance(other, Reply)
+        assert one.choice_probs == pytest.approx(other.choice_probs, rel=1e-3, abs=1e-6)
+
+
 def test_text_does_not_depend_on_the_batch(folder: Path) -> None:
     model = LocalModel(Weights(str(folder)))
     requests = [asked(text, max_tokens=12) for text in TEXTS]

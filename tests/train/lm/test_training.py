@@ -102,6 +102,28 @@ def test_packed_answers_have_the_gradients_of_answers_one_by_one() -> None:
         assert torch.allclose(packed[name], expected, atol=1e-5), name
 
 
+def test_gradients_that_are_no_numbers_are_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = student()
+    groups, settings = drawn_groups(one), grpo.GrpoSettings(groups_at_once=4)
+    grpo._learn(one, groups, settings, None)
+    sound = gradients(one)
+    plainly, tried = grpo._gradients, []
+
+    def poisoned(student: base.Student, groups: Any, settings: grpo.GrpoSettings, start: Any) -> float:
+        loss = plainly(student, groups, settings, start)
+        fused = torch.backends.cuda.mem_efficient_sdp_enabled() or torch.backends.cuda.flash_sdp_enabled()
+        tried.append((settings.groups_at_once, fused))
+        if len(tried) == 1:
+            student.learning()[0][1].grad.fill_(float("nan"))
+        return loss
+
+    monkeypatch.setattr(grpo, "_gradients", poisoned)
+    grpo._learn(one, groups, settings, None)
+    assert tried == [(4, True), (1, False)]
+    for name, found in gradients(one).items():
+        assert torch.allclose(found, sound[name], atol=1e-5), name
+
+
 def test_answers_do_not_see_each_other() -> None:
     one = student()
     groups = drawn_groups(one)[:1]
