@@ -70,7 +70,7 @@ def scored(
     p: Floats, shown: Shown, limit: Threshold, ways: Sequence[ErrorClass | None] | None = None
 ) -> dict[str, Any]:
     """Everything that is reported of one critic on one set of rows."""
-    bad, above = shown.bad, p > np.where(shown.ends, limit.of(True), limit.of(False))
+    bad, above = shown.bad, p > np.array([limit.of(sort) for sort in shown.sort.tolist()])
     curve = cluster_bootstrap(auroc_of, p, bad.astype(float), groups=shown.task, replicates=REPLICATES)
     best_recall, best_false = at_best(p, bad)
     found: dict[str, Any] = {
@@ -125,12 +125,7 @@ def compare(model: CriticModel, train_rows: Shown, held_out: Shown) -> dict[str,
         p_bad = model.p_bad(new.table, stated)
         share = float(known.bad.mean())
         by_rules = threshold_for(rules(known)[~known.bad], BOUND)
-        above = p_bad > model.threshold(BOUND, stated, new_task=True).value
         found[name] = {
-            "threshold_for_new_tasks": {
-                "recall": round(float(above[new.bad].mean()), 4),
-                "false_interruptions": round(float(above[~new.bad].mean()), 4),
-            },
             "embedded": scored(p_bad, new, model.threshold(BOUND, stated), model.ways(new.table)),
             "rules": scored(rules(new), new, by_rules),
             "majority": scored(np.full(len(new.bad), share), new, Threshold(share, BOUND, 0)),
@@ -214,7 +209,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.into.parent.mkdir(parents=True, exist_ok=True)
     options.into.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     for name, critics in result["held_out"].items():
-        print(f"{name:9} threshold for new tasks: {critics['threshold_for_new_tasks']}")
         for critic in ("embedded", "rules", "majority"):
             numbers = critics[critic]
             told = {key: numbers[key] for key in ("auroc", "recall", "false_interruptions", "oracle_recall", "ece")}

@@ -29,7 +29,7 @@ from foretell.gui.actions import Action
 from foretell.gui.bench.episodes import play
 from foretell.gui.bench.oracles import HELD_OUT, TASKS, TRAIN
 from foretell.gui.bench.pages import Page
-from foretell.gui.bench.policies import IMPERFECT, PERFECT, SWAYED, WEAK, Habits, rehearse
+from foretell.gui.bench.policies import ALL_WAYS, IMPERFECT, PERFECT, SWAYED, WEAK, Habits, rehearse
 from foretell.gui.bench.truth import Tally, Watched
 from foretell.gui.critic import EmbeddedCritic, RulesCritic
 from foretell.gui.critic_model import CriticModel
@@ -81,6 +81,8 @@ class Variant:
 VARIANTS: Mapping[str, Variant] = {
     "alone": Variant(IMPERFECT, guard=False),
     "guarded": Variant(IMPERFECT, truth=True),
+    "all ways alone": Variant(ALL_WAYS, guard=False),
+    "all ways guarded": Variant(ALL_WAYS),
     "weak alone": Variant(WEAK, guard=False),
     "weak guarded": Variant(WEAK),
     "perfect alone": Variant(PERFECT, guard=False),
@@ -96,6 +98,7 @@ VARIANTS: Mapping[str, Variant] = {
 }
 COMPARED = (
     ("guarded", "alone"),
+    ("all ways guarded", "all ways alone"),
     ("weak guarded", "weak alone"),
     ("perfect guarded", "perfect alone"),
     ("swayed guarded", "perfect alone"),

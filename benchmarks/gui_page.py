@@ -51,6 +51,7 @@ def _critic(found: Mapping[str, Any] | None) -> Iterator[str]:
             cells = (n["auroc"], n["ece"], n["recall"], n["false_interruptions"], n["oracle_recall"])
             yield f"| {name}, {words} | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |"
     yield from ("", "Asked: AUROC 0.90, ECE 0.05, recall 0.60 with at most 0.02 interrupted.", "")
+    yield from (_TRIED, "")
     classes = found["held_out"]["stated"]["embedded"].get("classes")
     if classes:
         keys = [key for key in next(iter(classes.values())) if key != "of"]
@@ -63,14 +64,23 @@ def _critic(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield from (f"Median times on {found['machine']['device']}, shared with other work: {times}.", "")
 
 
+_TRIED = """Thresholds are learnt for steps, drags and endings apart, on training tasks: right drags are few there and
+many of them of one task, and while all steps shared a threshold those were most of the good proposals above it. Keys
+and kinds of actions that no training proposal shows are not doubted. Held-out figures were looked at nine times while
+the critic was built; that a shortcut (ctrl+c) was taken for its letter was found among them, all else on training
+tasks. Tried there without gain: trees that score what else could be clicked on the screen and a proposal's lead over
+it (worse), more trees in an average, members that each saw a part of the tasks, features held to the direction in which
+they should count, fewer features that tell tasks apart, other weights of tasks."""
 _AGENTS = """`python -m benchmarks.gui_endtoend`: scripted agents on live pages, with a critic that was trained on the
 training tasks alone, bound to {bound:.0%} false interruptions where no other bound is named. The agents know the right
 step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is our own, near misses and wrong elements
 first), {forgets:.0%} of done ones are done again, and what changed nothing is repeated with a chance of {stubborn:.0%}.
 How they take what they are told is scripted too: the history is heeded with a chance of {reads:.0%}, and a doubted step
-becomes the right one with a chance of {revises:.0%}, else another wrong one. *Weak* agents err in {weak_errs:.0%} of
-new steps and forget {weak_forgets:.0%}. *Perfect* agents make no mistakes and stay with their step when it is doubted;
-*swayed* ones make none either, but give in to doubt as the others do, so that false interruptions can harm them."""
+becomes the right one with a chance of {revises:.0%}, else another wrong one. *All ways*: every kind of mistake that the
+moment allows is as likely as the others, as in HiViG's published code, which draws the kind evenly. *Weak* agents err
+in {weak_errs:.0%} of new steps and forget {weak_forgets:.0%}. *Perfect* agents make no mistakes and stay with their
+step when it is doubted; *swayed* ones make none either, but give in to doubt as the others do, so that false
+interruptions can harm them."""
 
 
 def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
@@ -97,18 +107,13 @@ def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
                 yield f"- {name}: {points} on {gain['episodes']} episodes"
         yield ""
     yield from (
-        "Asked: 9 points more with the guard, and at most 1 point less for an agent that makes no mistakes. What is "
-        "won depends on how much there is to win: the guard saves about the same share of the failed episodes of "
-        "either agent.",
+        "Asked: 9 points more with the guard, and at most 1 point less for an agent that makes no mistakes.",
         "",
     )
     perfect = found["all"]["variants"].get("perfect guarded")
     if perfect and perfect["interrupted_most"]:
         most = ", ".join(f"{task} {count}" for task, count in perfect["interrupted_most"].items())
-        yield (
-            f"Of the {perfect['interrupted']} interruptions of the perfect agent most are on few tasks: {most}. "
-            "Sliders are moved by keys, and few of the recorded right steps press keys."
-        )
+        yield (f"Of the {perfect['interrupted']} interruptions of the perfect agent most are on few tasks: {most}.")
         yield ""
     history = found["history"]
     yield (

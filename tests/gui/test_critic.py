@@ -13,12 +13,12 @@ pytest.importorskip("sklearn")
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.critic import EmbeddedCritic, RulesCritic
-from foretell.gui.critic_model import BadCriticModel, Chances, CriticModel
+from foretell.gui.critic_model import BadCriticModel, Chances, CriticModel, humbled, never_done
 from foretell.gui.dataset import DatasetError, Row, read_rows, save_image, write_rows
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
-from foretell.gui.train_critic import Effort, describe, family, task_threshold, train
+from foretell.gui.train_critic import Effort, describe, family, train
 from tests.gui.drawn import CANCEL, GOAL, SUBMIT, form, middle
 
 QUICK = Effort(trees=30, members=1, error_trees=10, folds=4)
@@ -134,19 +134,21 @@ def test_files_that_are_no_model_are_refused(tmp_path: Path) -> None:
         CriticModel((), (), {}).threshold(0.02)
 
 
+def test_what_nobody_did_in_training_is_not_doubted(critic: EmbeddedCritic) -> None:
+    assert "key.left" in critic.model.unseen and "is_drag" in critic.model.unseen
+    assert CriticModel.load().unseen != critic.model.unseen  # the shipped one has seen more
+    seen = Observation(GOAL, form())
+    for keys in (("left",), ("ctrl", "c")):
+        assert critic.judge(seen, Proposal((Action(Kind.KEY, keys=keys),), "press it"), History()).p_bad <= 0.6
+    names, table = ("is_drag", "key.left", "steps"), np.array([[1.0, np.nan, 3.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    assert never_done(names, table[:1]) == ("key.left",)
+    assert humbled(np.array([3.0, 3.0, 3.0]), names, table, ("key.left",)).tolist() == [3.0, 0.0, 3.0]
+    assert humbled(np.array([-2.0]), names, table[1:2], ("key.left",)).tolist() == [-2.0]
+
+
 def test_chances_rise_with_the_score() -> None:
     p = Chances(0.8, 1.2, -0.3).apply(np.linspace(-40, 40, 200))
     assert (np.diff(p) >= 0).all() and 0 <= p[0] < 1e-6 and 1 - 1e-6 < p[-1] <= 1
-
-
-def test_a_threshold_for_new_tasks_counts_tasks_and_not_rows() -> None:
-    task = np.array([f"t{i // 20}" for i in range(2000)])
-    p_bad, bad = np.linspace(0.0, 0.5, 2000), np.zeros(2000, dtype=bool)
-    p_bad[:20] = 0.9  # one task of a hundred in which every good proposal looks bad
-    found = task_threshold(p_bad, bad, task, 0.05)
-    above = np.array([(p_bad[task == name] > found.value).mean() for name in np.unique(task)])
-    assert (above.sum() + 1) / (len(above) + 1) <= 0.05 < (above.sum() + 1.06) / (len(above) + 1)
-    assert task_threshold(p_bad[:200], bad[:200], task[:200], 0.05).value == np.inf
 
 
 def test_variants_of_a_task_are_one_family() -> None:

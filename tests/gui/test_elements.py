@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("cv2")
 
 from foretell.gui.elements import Screen, distance, look
-from foretell.gui.places import instruction, places
+from foretell.gui.places import Place, Places, as_rows, instruction, places
 from foretell.gui.words import Word
 from tests.gui.drawn import CANCEL, FIELD, GOAL, SUBMIT, TICK, form, middle
 
@@ -74,3 +74,26 @@ def test_places_have_kinds_texts_and_labels(screen: Screen) -> None:
         "tick": ("checkbox", "Remember me"),
     }
     assert found.under(60, 590) is None
+
+
+def text(words: str, x: int, y: int, width: int) -> Place:
+    return Place("text", (x, y, width, 24), words)
+
+
+def test_an_entry_of_a_menu_is_meant_and_not_the_menu() -> None:
+    menu, first, second = (
+        Place("button", (16, 166, 153, 105)),
+        text("Jorrie", 29, 178, 75),
+        text("Mahalia", 31, 229, 104),
+    )
+    assert Places((menu, first, second), (), None).under(60, 190) is first
+    label = Place("button", (16, 166, 153, 80)), text("Sign", 29, 178, 75), text("up", 31, 206, 60)  # two lines of one
+    assert Places(label, (), None).under(60, 190) is label[0]
+
+
+def test_entries_of_a_list_reach_as_far_as_the_widest() -> None:
+    entries = [text("abcd"[i], 17, 180 + 50 * i, width) for i, width in enumerate((90, 230, 140, 60))]
+    beside = text("x", 150, 180, 20)
+    found = as_rows([*entries, beside])
+    assert [place.box[2] for place in found] == [90, 230, 230, 230, 20]  # something else stands in the first row
+    assert as_rows(entries[:3]) == entries[:3] and as_rows([]) == []

@@ -93,6 +93,15 @@ def test_typing_against_goal_and_focus() -> None:
     assert blind["focus.clicked"] == 0
 
 
+def test_a_shortcut_is_not_its_letter() -> None:
+    copies, types, leaves = (
+        told(Proposal((Action(Kind.KEY, keys=keys),))) for keys in (("ctrl", "c"), ("c",), ("f5",))
+    )
+    assert copies["key.ctrl_c"] == 1 and copies["key.letter"] == copies["key.other"] == 0
+    assert types["key.ctrl_c"] == 0 and types["key.letter"] == 1 and leaves["key.other"] == 1
+    assert math.isnan(told(click(SUBMIT))["key.ctrl_c"])
+
+
 def test_repetition_is_counted() -> None:
     proposal = click(SUBMIT)
     found = told(proposal, after(proposal.actions[0], proposal.actions[0], changed=False))

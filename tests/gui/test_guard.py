@@ -273,7 +273,7 @@ def test_a_threshold_may_be_given_with_its_bound() -> None:
 
 
 def test_ending_the_task_is_judged_by_its_own_threshold() -> None:
-    guard = Guard(FakeCritic(0.7), threshold=Threshold(0.9, 0.02, 500, ending=0.6))
+    guard = Guard(FakeCritic(0.7), threshold=Threshold(0.9, 0.02, 500, {"ending": 0.6}))
     assert not guard.after_proposal(seen(), CLICK).intervene
     assert guard.after_proposal(seen(), Proposal((Action(Kind.TERMINATE, success=True),))).intervene
 

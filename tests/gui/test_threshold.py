@@ -68,6 +68,16 @@ def test_it_is_written_and_read() -> None:
         assert Threshold.from_dict(found.to_dict()) == found
 
 
+def test_proposals_that_fail_together_are_worth_fewer() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.random(2000)
+    mixed, alike = rng.integers(0, 40, 2000), np.argsort(np.argsort(-scores)) // 50  # alike: the worst are one task's
+    alone = threshold_for(scores, 0.05)
+    assert threshold_for(scores, 0.05, mixed).value == pytest.approx(alone.value, abs=0.01)
+    assert threshold_for(scores, 0.05, alike).value > alone.value + 0.01
+    assert threshold_for(scores[:30], 0.02, mixed[:30]).value == math.inf
+
+
 def test_bad_input_is_refused() -> None:
     for bound in (0.0, 1.0, math.nan):
         with pytest.raises(ValueError, match="bound on false interruptions"):
@@ -76,20 +86,21 @@ def test_bad_input_is_refused() -> None:
         threshold_for([0.1, math.nan])
 
 
-def test_endings_have_a_threshold_of_their_own() -> None:
-    both = Threshold(0.9, 0.02, 500, ending=0.6)
-    assert both.cleared_by(0.7, ends=True) and not both.cleared_by(0.7)
-    assert not Threshold(0.9, 0.02, 500).cleared_by(0.7, ends=True)
+def test_endings_and_drags_have_thresholds_of_their_own() -> None:
+    both = Threshold(0.9, 0.02, 500, {"ending": 0.6, "drag": math.inf})
+    assert both.cleared_by(0.7, "ending") and not both.cleared_by(0.7) and not both.cleared_by(0.999, "drag")
+    assert not Threshold(0.9, 0.02, 500).cleared_by(0.7, "ending")
     assert Threshold.from_dict(both.to_dict()) == both
     rng = np.random.default_rng(0)
     ends = rng.random(4000) < 0.3
     scores = np.where(ends, rng.normal(-2.0, 1.0, 4000), rng.normal(0.0, 1.0, 4000))
     bad = rng.random(4000) < 0.4
     scores = np.where(bad, scores + 3.0, scores)
-    found = next(t for t in fit_scale(scores, bad, np.zeros(4000), ends).thresholds if t.bound == 0.05)
-    p_bad = fit_scale(scores, bad, np.zeros(4000), ends).chances.apply(scores)
-    for kind in (ends, ~ends):
-        assert (p_bad[kind & ~bad] > found.of(bool(kind is ends))).mean() <= 0.05
-    assert found.ending is not None and found.ending < found.value
-    few = fit_scale(scores, bad, np.zeros(4000), np.arange(4000) < 5).thresholds
-    assert all(t.ending is None for t in few)
+    scale = fit_scale(scores, bad, np.zeros(4000), np.where(ends, "ending", "step"))
+    found = next(t for t in scale.thresholds if t.bound == 0.05)
+    p_bad = scale.chances.apply(scores)
+    assert (p_bad[ends & ~bad] > found.of("ending")).mean() <= 0.05
+    assert (p_bad[~ends & ~bad] > found.value).mean() <= 0.05
+    assert found.apart.keys() == {"ending"} and found.of("ending") < found.value == found.of("drag")
+    few = fit_scale(scores, bad, np.zeros(4000), np.where(np.arange(4000) < 5, "drag", "step")).thresholds
+    assert all(t.of("drag") == math.inf for t in few)  # too few to promise anything

@@ -22,11 +22,25 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.threshold import Threshold
 from foretell.trees import FloatArray, Trees
 
-FORMAT = 1
+FORMAT = 2
 SHIPPED = "critic.npz"
 CERTAIN_FROM = 0.9  # a formulation finding this strong leaves no doubt
 UNUSABLE = 0.999  # P(bad) of what cannot be carried out
 _CERTAIN = "check.formulation"
+_DEEDS = ("is_", "key.")  # features that say what is done, each yes or no
+
+
+def never_done(names: Sequence[str], table: FloatArray) -> tuple[str, ...]:
+    """What no row of a table does: keys that nobody pressed, kinds of actions that nobody proposed."""
+    return tuple(name for i, name in enumerate(names) if name.startswith(_DEEDS) and not (table[:, i] > 0.5).any())
+
+
+def humbled(scores: FloatArray, names: Sequence[str], table: FloatArray, unseen: Sequence[str]) -> FloatArray:
+    """Scores without doubt about what was never seen done: right or wrong, there was nothing to learn it from."""
+    new = np.zeros(len(table), dtype=bool)
+    for name in unseen:
+        new |= table[:, names.index(name)] > 0.5
+    return np.where(new, np.minimum(scores, 0.0), scores)
 
 
 class BadCriticModel(ValueError):
@@ -48,28 +62,18 @@ class Chances:
 
 @dataclass(frozen=True)
 class Scale:
-    """How scores are read: as chances, and the thresholds under which false interruptions stay below their bounds.
-
-    `thresholds` hold for proposals like those that they were learnt from; `for_new_tasks`, which are higher, for
-    proposals of tasks never seen.
-    """
+    """How scores are read: as chances, and the thresholds under which false interruptions stay below their bounds."""
 
     chances: Chances = field(default_factory=Chances)
     thresholds: tuple[Threshold, ...] = ()
-    for_new_tasks: tuple[Threshold, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            **asdict(self.chances),
-            "thresholds": [one.to_dict() for one in self.thresholds],
-            "for_new_tasks": [one.to_dict() for one in self.for_new_tasks],
-        }
+        return {**asdict(self.chances), "thresholds": [one.to_dict() for one in self.thresholds]}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Scale:
         chances = Chances(float(data["rise"]), float(data["fall"]), float(data["shift"]))
-        learnt = (tuple(Threshold.from_dict(one) for one in data[name]) for name in ("thresholds", "for_new_tasks"))
-        return Scale(chances, *learnt)
+        return Scale(chances, tuple(Threshold.from_dict(one) for one in data["thresholds"]))
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class CriticModel:
     """`bad` scores that a proposal is wrong, `errors` each way of being wrong; `names` are the features they take.
 
     `stated` reads the scores of proposals that come with an intent, `unstated` of those without: both were learnt from
-    tasks that were left out.
+    tasks that were left out. `unseen` are deeds that no proposal of the training did: those are not doubted.
     """
 
     names: tuple[str, ...]
@@ -86,6 +90,7 @@ class CriticModel:
     stated: Scale = field(default_factory=Scale)
     unstated: Scale = field(default_factory=Scale)
     about: Mapping[str, Any] = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
 
     def table(self, described: Sequence[Mapping[str, float]]) -> FloatArray:
         """Rows in the model's columns; nan where a row lacks one."""
@@ -94,7 +99,8 @@ class CriticModel:
 
     def scores(self, table: FloatArray) -> FloatArray:
         """The logit that each row is bad, before calibration."""
-        return np.asarray(np.mean([trees.predict(table) for trees in self.bad], axis=0), dtype=np.float64)
+        scores = np.asarray(np.mean([trees.predict(table) for trees in self.bad], axis=0), dtype=np.float64)
+        return humbled(scores, self.names, table, self.unseen)
 
     def p_bad(self, table: FloatArray, stated: bool) -> FloatArray:
         """The chance that each row is bad; `stated` says whether the rows came with an intent.
@@ -114,10 +120,9 @@ class CriticModel:
         scores = np.stack([self.errors[kind].predict(table) for kind in kinds], axis=1)
         return [kinds[i] for i in scores.argmax(axis=1)]
 
-    def threshold(self, bound: float, stated: bool = True, new_task: bool = False) -> Threshold:
-        """The threshold learnt for a bound; BadCriticModel where there is none. See `Scale` for `new_task`."""
-        scale = self.stated if stated else self.unstated
-        learnt = scale.for_new_tasks if new_task else scale.thresholds
+    def threshold(self, bound: float, stated: bool = True) -> Threshold:
+        """The threshold learnt for a bound; BadCriticModel where there is none."""
+        learnt = (self.stated if stated else self.unstated).thresholds
         for one in learnt:
             if math.isclose(one.bound, bound):
                 return one
@@ -134,6 +139,7 @@ class CriticModel:
             "stated": self.stated.to_dict(),
             "unstated": self.unstated.to_dict(),
             "about": dict(self.about),
+            "unseen": self.unseen,
         }
         arrays: dict[str, NDArray[Any]] = {"head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)}
         for i, trees in enumerate(self.bad):
@@ -173,6 +179,7 @@ def _read(path: Path) -> CriticModel:
             Scale.from_dict(head["stated"]),
             Scale.from_dict(head["unstated"]),
             head["about"],
+            tuple(head["unseen"]),
         )
     except FileNotFoundError:
         raise

@@ -171,8 +171,7 @@ def _screen(sight: Sight, goal: Wording, history: History) -> Features:
     found["marked"] = float(sum(place.marked for place in places))
     found["busy"] = float(any(is_busy(word.text) for word in words))
     found["told"] = float(sight.places.instruction is not None)
-    grey = sight.image[::4, ::4].mean(axis=2)
-    found["darkest"], found["lightest"] = (float(np.quantile(grey, share)) for share in (0.002, 0.998))
+    found["darkest"], found["lightest"] = sight.kept("extremes", _extremes)
     asked = goal.quoted
     found["quotes"] = float(len(asked))
     found["quotes_open"] = float(sum(not _met(phrase, done) for phrase in asked))
@@ -185,6 +184,12 @@ def _screen(sight: Sight, goal: Wording, history: History) -> Features:
     found["steps_short"] = found["goal_parts"] + 1 - history.count
     found["wants_submit"] = float(any(is_submit(word) for word in tokens(goal.text)))
     return found
+
+
+def _extremes(sight: Sight) -> tuple[float, float]:
+    """The darkest and the lightest grey of a screen, but for a few pixels."""
+    low, high = np.quantile(sight.image[::4, ::4].mean(axis=2), (0.002, 0.998))
+    return float(low), float(high)
 
 
 def _met(phrase: str, done: str) -> bool:

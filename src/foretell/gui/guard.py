@@ -26,7 +26,7 @@ from foretell.gui.actions import Action
 from foretell.gui.dataset import history_to_dict, proposal_to_dict
 from foretell.gui.history import STEPS_KEPT, Historian, History, Step, Updates, noted, screen_digest, text_for_prompt
 from foretell.gui.judgement import Critic, Judgement
-from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.observation import Observation, Pixels, Proposal, Sort
 from foretell.gui.secrets import Veil, hidden_action, hidden_goal, mentions_secret, typed_texts
 from foretell.gui.threshold import Threshold
 from foretell.gui.trace import TraceWriter
@@ -128,7 +128,7 @@ class Guard:
             self._veil.add(typed_texts(proposal))
         began_s = time.monotonic()
         judgement, failed, note = self._judge(observation, proposal)
-        verdict = self._verdict(judgement, failed, note, proposal.ends)
+        verdict = self._verdict(judgement, failed, note, proposal.sort)
         self._record_proposal(observation, proposal, verdict, time.monotonic() - began_s)
         return verdict
 
@@ -209,10 +209,10 @@ class Guard:
         pairs = zip(self.history.steps, known, strict=True)
         return replace(self.history, steps=tuple(replace(s, action=a, intent=i) for s, (a, i) in pairs))
 
-    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, ends: bool) -> Verdict:
+    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, sort: Sort) -> Verdict:
         if judgement is None or failed is not None:
             return Verdict(None, False, "", self._revision, failed or Reason.FAILED, note)
-        if not self.threshold.cleared_by(judgement.p_bad, ends):
+        if not self.threshold.cleared_by(judgement.p_bad, sort):
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
         if self._revision >= self.revisions:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
@@ -240,7 +240,7 @@ class Guard:
         if self._trace is None:
             return
         judgement = verdict.judgement
-        limit = self.threshold.of(proposal.ends)
+        limit = self.threshold.of(proposal.sort)
         shown = proposal
         if any(text in self._veil for text in typed_texts(proposal)):
             shown = replace(proposal, actions=tuple(hidden_action(action) for action in proposal.actions))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.gui.actions import ENDINGS, Action, Platform
+from foretell.gui.actions import ENDINGS, Action, Kind, Platform
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), RGB
+Sort = Literal["step", "ending", "drag"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,7 @@ class Proposal:
     fault: str | None = None
 
     @property
-    def ends(self) -> bool:
-        """Whether it would end the task."""
-        return bool(self.actions) and self.actions[0].kind in ENDINGS
+    def sort(self) -> Sort:
+        """Which of the sorts of proposals it is that thresholds are learnt for."""
+        first = self.actions[0].kind if self.actions else None
+        return "ending" if first in ENDINGS else "drag" if first is Kind.DRAG else "step"

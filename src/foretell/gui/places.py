@@ -6,7 +6,7 @@ are not taken for things one could click.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Literal
@@ -24,6 +24,7 @@ _REPEATS = 0.72  # share of the goal that lines have to repeat to be the instruc
 _PANEL_SHARE = 0.12  # of the picture: a larger box is a panel, not a control
 _BLANK = 80  # pixels of nothing after a label that may be a field
 _CLOSE = 0.2  # of their height: letters that stand closer belong to one word
+_ALIGNED, _ENTRIES = 3, 4  # pixels that entries of a list may be apart at the left; the fewest that make one
 _TALL = 140  # pixels: a taller box is no button
 
 
@@ -75,10 +76,12 @@ class Places:
         return controls[0] if controls and (controls[0] is held[0] or not self._is_bar(controls[0])) else held[0]
 
     def _is_bar(self, place: Place) -> bool:
-        """Whether a box holds several things side by side, with more room between them than words have."""
+        """Whether a box holds several things, with more room between them than words and lines have: a bar, a menu."""
         parts = sorted(p.box for p in self.all if p is not place and p.area < place.area and _inside(p.box, place.box))
-        gaps = [right[0] - left[0] - left[2] for left, right in pairwise(parts)]
-        return any(gap > 1.2 * max(part[3] for part in parts) for gap in gaps)
+        beside = [right[0] - left[0] - left[2] for left, right in pairwise(parts)]
+        below = [low[1] - top[1] - top[3] for top, low in pairwise(sorted(parts, key=lambda box: box[1]))]
+        tall = max((part[3] for part in parts), default=0)
+        return any(gap > 1.2 * tall for gap in beside) or any(gap > 0.8 * tall for gap in below)
 
     def nearest(self, x: float, y: float) -> Place | None:
         """The place that the point is closest to, panels left aside."""
@@ -107,8 +110,32 @@ def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Place
         if host is None or host.kind == "field" or word.text != host.text:
             found.append(Place(_text_kind(image, word.box), word.box, word.text, colour=_ink(image, word.box)))
     found.extend(_blanks(page_words, screen))
+    found = as_rows(found)
     found = [_labelled(place, page_words) for place in found]
     return Places(tuple(found), tuple(page_words), band)
+
+
+def as_rows(found: list[Place]) -> list[Place]:
+    """Entries of a list reach as far as the widest of them: texts below one another that begin at the same column."""
+    texts = sorted((p for p in found if p.kind in ("text", "link")), key=lambda p: p.box[1])
+    wide: dict[int, int] = {}
+    for first in texts:
+        rows = [first]
+        for p in texts:
+            gap = p.box[1] - rows[-1].box[1] - rows[-1].box[3]
+            if abs(p.box[0] - first.box[0]) <= _ALIGNED and 0 <= gap <= 1.5 * first.box[3]:
+                rows.append(p)
+        if len(rows) >= _ENTRIES:
+            end = max(row.box[0] + row.box[2] for row in rows)
+            alone = [row for row in rows if not any(_in_row(row, p, end) for p in found if p is not row)]
+            wide |= {id(row): end - row.box[0] for row in alone if id(row) not in wide}
+    return [replace(p, box=(*p.box[:2], wide.get(id(p), p.box[2]), p.box[3])) for p in found]
+
+
+def _in_row(row: Place, other: Place, end: int) -> bool:
+    """Whether something else begins in the row of a text, between its end and a column."""
+    x, y, w, h = row.box
+    return x + w <= other.box[0] < end and other.box[1] < y + h and y < other.box[1] + other.box[3]
 
 
 def _blanks(words: list[Word], screen: Screen) -> list[Place]:

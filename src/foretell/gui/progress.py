@@ -56,6 +56,11 @@ def looks_busy(text: str) -> bool:
     )
 
 
+def says_busy(sight: Sight) -> bool:
+    """Whether some line of the screen says that the page is at work."""
+    return any(looks_busy(word.text) for word in sight.places.words)
+
+
 def veil(sight: Sight) -> float:
     """How much of the usual contrast is lost, 0 to 1: no dark ink is left, or no bright ground."""
     grey = sight.image[::4, ::4].max(axis=2)
@@ -65,8 +70,7 @@ def veil(sight: Sight) -> float:
 
 def waiting_features(sight: Sight, action: Action | None) -> Features:
     """Whether the page is busy, and whether the proposal waits."""
-    busy = any(looks_busy(word.text) for word in sight.places.words)
-    lost = veil(sight)
+    busy, lost = sight.kept("busy", says_busy), sight.kept("veil", veil)
     still = busy or lost > _VEILED
     waits = action is not None and action.kind is Kind.WAIT
     return {

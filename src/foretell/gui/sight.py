@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from foretell.gui.elements import Screen, look
 from foretell.gui.history import screen_digest
@@ -13,6 +15,8 @@ from foretell.gui.ocr import Ocr
 from foretell.gui.places import Places, places
 
 _KEPT = 8
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +27,14 @@ class Sight:
     digest: str
     screen: Screen
     places: Places
+    _worked_out: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def kept(self, name: Hashable, work: Callable[[Sight], T]) -> T:
+        """What `work` finds on this screen, worked out once: many proposals may be judged on it."""
+        if name not in self._worked_out:
+            self._worked_out[name] = work(self)
+        found: T = self._worked_out[name]
+        return found
 
 
 class Eyes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import multiprocessing
 import os
 import time
@@ -22,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.gui.actions import ENDINGS
+from foretell.gui.actions import ENDINGS, Kind
 from foretell.gui.checks import check
-from foretell.gui.critic_model import SHIPPED, Chances, CriticModel, Scale
+from foretell.gui.critic_model import SHIPPED, Chances, CriticModel, Scale, humbled, never_done
 from foretell.gui.dataset import Row, read_rows
 from foretell.gui.features import features
 from foretell.gui.judgement import ErrorClass
-from foretell.gui.observation import Observation, Pixels
+from foretell.gui.observation import SORTS, Observation, Pixels
 from foretell.gui.sight import Eyes
 from foretell.gui.threshold import Threshold, threshold_for
 from foretell.trees import FloatArray, Trees, of_boosting
@@ -44,9 +43,9 @@ Say = Callable[[str], None]
 class Effort:
     """How many trees, and in how many parts tasks are left out; less makes a quick model for tests."""
 
-    trees: int = 250
+    trees: int = 400
     members: int = 3
-    error_trees: int = 60
+    error_trees: int = 100
     folds: int = 6
 
 
@@ -64,10 +63,13 @@ class Shown:
     ids: NDArray[Any]
 
     @property
-    def ends(self) -> NDArray[np.bool_]:
-        """Which rows propose to end the task."""
+    def sort(self) -> NDArray[Any]:
+        """The sort of each row's proposal."""
+        return np.where(self._is(*ENDINGS), "ending", np.where(self._is(Kind.DRAG), "drag", "step"))
+
+    def _is(self, *kinds: Kind) -> NDArray[np.bool_]:
         found = np.zeros(len(self.bad), dtype=bool)
-        for kind in ENDINGS:
+        for kind in kinds:
             name = f"is_{kind.value}"
             if name in self.names:
                 found |= self.table[:, self.names.index(name)] > 0.5
@@ -142,56 +144,36 @@ def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = 
     effort = effort or Effort()
     scores = left_out_scores(shown, seed, effort, say)
     stated, unstated = (
-        fit_scale(scores[own], shown.bad[own], shown.task[own], shown.ends[own])
+        fit_scale(scores[own], shown.bad[own], shown.task[own], shown.sort[own])
         for own in (shown.stated, ~shown.stated)
     )
     say("fitting on all tasks")
     bad = _fit_bad(shown, seed, effort)
+    unseen = never_done(shown.names, shown.table)
     about = {"rows": len(shown.bad), "tasks": len(set(shown.task.tolist())), "seed": seed}
-    return CriticModel(shown.names, bad, _fit_errors(shown, seed, effort), stated, unstated, about)
-
-
-def task_threshold(p_bad: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any], bound: float) -> Threshold:
-    """Conformal risk control with tasks as what is exchangeable, not proposals.
-
-    The loss of a task is its share of good proposals that are interrupted. The threshold is the least for which
-    (sum of losses + 1) / (tasks + 1) is at most the bound: then that holds for proposals of a task never seen. It is
-    infinite where there are too few tasks to promise that.
-    """
-    good, of_task = p_bad[~bad], task[~bad]
-    names, at, count = np.unique(of_task, return_inverse=True, return_counts=True)
-    order = np.argsort(-good)
-    spent = np.cumsum(1.0 / count[at[order]])  # the losses once the threshold lies just below each score
-    allowed = bound * (len(names) + 1) - 1.0
-    if allowed < 0.0:
-        return Threshold(float("inf"), bound, len(good))
-    over = np.flatnonzero(spent > allowed)
-    return Threshold(float(good[order[over[0]]]) if over.size else 0.0, bound, len(good))
+    return CriticModel(shown.names, bad, _fit_errors(shown, seed, effort), stated, unstated, about, unseen)
 
 
 def fit_scale(
-    scores: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any], ends: NDArray[np.bool_] | None = None
+    scores: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any], sort: NDArray[Any] | None = None
 ) -> Scale:
     """How scores of left-out tasks are read; the plain scale where there are no two outcomes to learn from.
 
-    `ends` says which rows propose to end the task.
+    `sort` are the sorts of the proposals, where they are not all steps.
     """
     if bad.all() or not bad.any():
         return Scale()
     chances = fit_chances(scores, bad)
     p_bad = chances.apply(scores)
-    last = np.zeros(len(bad), dtype=bool) if ends is None else ends
-    by_row = tuple(_by_kind(p_bad[~bad], last[~bad], bound) for bound in BOUNDS)
-    return Scale(chances, by_row, tuple(task_threshold(p_bad, bad, task, bound) for bound in BOUNDS))
+    sorts = np.full(len(bad), "step") if sort is None else sort
+    return Scale(chances, tuple(_by_sort(p_bad[~bad], sorts[~bad], task[~bad], bound) for bound in BOUNDS))
 
 
-def _by_kind(p_bad_of_good: FloatArray, ends: NDArray[np.bool_], bound: float) -> Threshold:
-    """The threshold for steps and that for endings, each within the bound; one for both where too few end."""
-    ending = threshold_for(p_bad_of_good[ends], bound).value
-    if not math.isfinite(ending):
-        return threshold_for(p_bad_of_good, bound)
-    steps = threshold_for(p_bad_of_good[~ends], bound)
-    return replace(steps, n_good=len(p_bad_of_good), ending=ending)
+def _by_sort(p_bad_of_good: FloatArray, sort: NDArray[Any], task: NDArray[Any], bound: float) -> Threshold:
+    """The threshold for steps and those of the other sorts that were seen, each within the bound by itself."""
+    learnt = {one: threshold_for(p_bad_of_good[sort == one], bound, task[sort == one]) for one in SORTS}
+    apart = {one: learnt[one].value for one in SORTS[1:] if (sort == one).any()}
+    return replace(learnt["step"], n_good=len(p_bad_of_good), apart=apart)
 
 
 def family(task: str) -> str:
@@ -210,8 +192,10 @@ def left_out_scores(shown: Shown, seed: int, effort: Effort, say: Say = lambda t
     scores = np.full(len(shown.bad), np.nan)
     for number, part in enumerate(np.array_split(families, min(effort.folds, len(families)))):
         out = np.isin(of_row, part)
-        trees = _fit_bad(shown.where(~out), seed + number, effort)
-        scores[out] = np.mean([one.predict(shown.table[out]) for one in trees], axis=0)
+        rest, table = shown.where(~out), shown.table[out]
+        trees = _fit_bad(rest, seed + number, effort)
+        mean = np.mean([one.predict(table) for one in trees], axis=0)
+        scores[out] = humbled(mean, shown.names, table, never_done(shown.names, rest.table))
         say(f"part {number + 1}: {int(out.sum())} rows of {len(part)} families left out")
     return scores
 
@@ -265,11 +249,11 @@ def _boosted(table: FloatArray, target: NDArray[np.bool_], weights: FloatArray |
 
     model = HistGradientBoostingClassifier(
         max_iter=trees,
-        learning_rate=0.06,
+        learning_rate=0.03,
         max_leaf_nodes=15,
         min_samples_leaf=15,
         l2_regularization=3.0,
-        max_features=0.35,
+        max_features=0.2,
         random_state=seed,
     )
     known = table.astype(np.float32)

@@ -12,7 +12,11 @@ from foretell.gui.sight import Sight
 from foretell.gui.wording import Wording, alike, folded, is_submit, part_of, tokens
 
 _RING = 7  # pixels around a field in which a focus ring is drawn
-_KEYS = ("enter", "tab", "backspace", "escape", "a", "c", "v", "down", "up", "left", "right", "delete", "space", "end")
+_KEYS = (
+    "enter", "tab", "backspace", "escape", "down", "up", "left", "right", "delete", "space", "end", "home", "pagedown",
+    "pageup",
+)  # fmt: skip
+_SHORTCUTS = ("a", "c", "v", "f")  # with ctrl
 
 
 def focused(sight: Sight, history: History) -> Place | None:
@@ -106,14 +110,18 @@ def type_features(
 
 def key_features(action: Action | None, history: History, intent: Wording | None) -> Features:
     """Which key is pressed, after what, and whether the intent names it."""
-    found = dict.fromkeys((*_KEYS, "ctrl", "other", "named", "after_type"), NONE)
+    shortcuts = {f"ctrl_{letter}": letter for letter in _SHORTCUTS}
+    found = dict.fromkeys((*_KEYS, *shortcuts, "letter", "other", "named", "after_type"), NONE)
     if action is None or action.kind is not Kind.KEY:
         return found
     keys = [key.lower() for key in action.keys]
     for name in _KEYS:
         found[name] = float(name in keys)
-    found["ctrl"] = float("ctrl" in keys or "control" in keys)
-    found["other"] = float(not any(key in (*_KEYS, "ctrl") for key in keys))
+    held = any(key in ("ctrl", "control", "meta", "cmd") for key in keys)
+    for name, letter in shortcuts.items():
+        found[name] = float(held and letter in keys)
+    found["letter"] = float(not held and any(len(key) == 1 for key in keys))
+    found["other"] = float(not any(found[name] for name in (*_KEYS, *shortcuts, "letter")))
     found["after_type"] = float(bool(history.steps) and history.steps[-1].action.kind is Kind.TYPE)
     if intent is not None:
         said = tokens(intent.text)

@@ -40,6 +40,8 @@ MIX: Mapping[ErrorClass, float] = MappingProxyType(
         ErrorClass.FORMULATION: 0.03,
     }
 )
+# HiViG's published code draws the class of a mistake with equal chances and keeps one that fits the moment.
+EVEN: Mapping[ErrorClass, float] = MappingProxyType(dict.fromkeys(MIX, 1 / len(MIX)))
 MOST_STEPS = 60
 
 
@@ -60,6 +62,7 @@ class Habits:
 
 
 IMPERFECT = Habits()
+ALL_WAYS = Habits(ways=EVEN)
 WEAK = Habits(errs=0.3, forgets=0.08)
 PERFECT = Habits(errs=0.0, forgets=0.0, stubborn=0.0, revises=1.0)
 SWAYED = Habits(errs=0.0, forgets=0.0, stubborn=0.0, revises=0.8)  # makes no mistakes unless it is doubted

@@ -21,6 +21,7 @@ async ([seed, episode_ms, style]) => {
   core.EPISODE_MAX_TIME = episode_ms;
   Math.seedrandom(seed);
   core.startEpisodeReal();
+  await Promise.all(Array.from(document.images, (picture) => picture.decode().catch(() => null)));
   const said = core.getUtterance();
   const words = typeof said === 'string' ? said : said.utterance;
   const icon = document.querySelector('#query .ui-icon');
