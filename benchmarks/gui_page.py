@@ -110,6 +110,16 @@ def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
         "Asked: 9 points more with the guard, and at most 1 point less for an agent that makes no mistakes.",
         "",
     )
+    former = (_read("gui_endtoend_former.json") or found)["all"]["differences"]
+    if "guarded - no point" not in found["all"]["differences"] and "guarded - no point" in former:
+        gain = former["guarded - no point"]
+        low, high = gain["interval"]
+        yield (
+            "A critic that does not see the point (no mark, no crop, nothing of the place under it) was last measured "
+            f"with the critic before this one (gui_endtoend_former.json): guarded - no point "
+            f"{gain['points']:+.1f} points [{low:+.1f}, {high:+.1f}] on {gain['episodes']} episodes."
+        )
+        yield ""
     perfect = found["all"]["variants"].get("perfect guarded")
     if perfect and perfect["interrupted_most"]:
         most = ", ".join(f"{task} {count}" for task, count in perfect["interrupted_most"].items())

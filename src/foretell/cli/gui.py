@@ -34,7 +34,7 @@ _EXTRA = frozenset(("playwright", "PIL", "miniwob", "gymnasium", "rapidocr", "on
 @plainly
 def demo(
     task: Annotated[str | None, typer.Option(help="A MiniWoB++ task that the bench can solve.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which episode of the task, and which mistakes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which episode of the task, and which mistakes.")] = 4,
     mistakes: Annotated[float, typer.Option(min=0.0, max=1.0, help="Chance of a mistake in each step.")] = 0.6,
     critic: CriticName = "embedded",
     mode: Annotated[str, typer.Option(help="enforce, advise or shadow.")] = "enforce",
