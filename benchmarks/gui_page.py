@@ -14,6 +14,7 @@ RESULTS = Path("benchmarks/results")
 PAGE = Path("docs/results/gui.md")
 SAID = {"stated": "with stated intent", "unstated": "without"}
 CRITICS = {"embedded": "learned, pixels only", "rules": "rules alone", "majority": "one chance for all"}
+ASKED_POINTS = 9.0
 STAGES = ("checks", "critique, new screen", "critique, same screen", "history update")
 _INTRODUCTION = """# The GUI guard, measured
 
@@ -77,10 +78,11 @@ step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is ou
 first), {forgets:.0%} of done ones are done again, and what changed nothing is repeated with a chance of {stubborn:.0%}.
 How they take what they are told is scripted too: the history is heeded with a chance of {reads:.0%}, and a doubted step
 becomes the right one with a chance of {revises:.0%}, else another wrong one. *All ways*: every kind of mistake that the
-moment allows is as likely as the others, as in HiViG's published code, which draws the kind evenly. *Weak* agents err
-in {weak_errs:.0%} of new steps and forget {weak_forgets:.0%}. *Perfect* agents make no mistakes and stay with their
-step when it is doubted; *swayed* ones make none either, but give in to doubt as the others do, so that false
-interruptions can harm them."""
+moment allows is as likely as the others. That is near to HiViG's published code, which draws three kinds evenly (one is
+set at endings, scrolls and waits) and lets a model take the one that fits; its mix in figures is not known to us, and
+this variant has four seeds. *Weak* agents err in {weak_errs:.0%} of new steps and forget {weak_forgets:.0%}. *Perfect*
+agents make no mistakes and stay with their step when it is doubted; *swayed* ones make none either, but give in to
+doubt as the others do, so that false interruptions can harm them."""
 
 
 def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
@@ -107,7 +109,8 @@ def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
                 yield f"- {name}: {points} on {gain['episodes']} episodes"
         yield ""
     yield from (
-        "Asked: 9 points more with the guard, and at most 1 point less for an agent that makes no mistakes.",
+        "Asked: 9 points more with the guard, and at most 1 point less for an agent that makes no mistakes. "
+        + _short(found),
         "",
     )
     former = (_read("gui_endtoend_former.json") or found)["all"]["differences"]
@@ -131,6 +134,14 @@ def _endtoend(found: Mapping[str, Any] | None) -> Iterator[str]:
         "page; "
         f"{history['claimed']['share']:.1%} of {history['claimed']['count']} true ones are claimed."
     )
+
+
+def _short(found: Mapping[str, Any]) -> str:
+    """Which agents fall short of the nine points, in words."""
+    gains = {name: gain["points"] for name, gain in found["all"]["differences"].items() if gain is not None}
+    asked = ("guarded - alone", "all ways guarded - all ways alone", "weak guarded - weak alone")
+    missed = [f"{name} ({gains[name]:+.1f})" for name in asked if name in gains and gains[name] < ASKED_POINTS]
+    return f"Short of the 9 points: {', '.join(missed)}." if missed else "All agents that err reach the 9 points."
 
 
 def _number(value: Any) -> str:

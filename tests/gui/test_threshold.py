@@ -82,6 +82,8 @@ def test_bad_input_is_refused() -> None:
     for bound in (0.0, 1.0, math.nan):
         with pytest.raises(ValueError, match="bound on false interruptions"):
             threshold_for([0.1], bound)
+    with pytest.raises(ValueError, match="2 judgements of good proposals, but 1 tasks"):
+        threshold_for([0.1, 0.2], 0.02, ["click-tab"])
     with pytest.raises(ValueError, match="no P"):
         threshold_for([0.1, math.nan])
 

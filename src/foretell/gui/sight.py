@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -27,9 +27,9 @@ class Sight:
     digest: str
     screen: Screen
     places: Places
-    _worked_out: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    _worked_out: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def kept(self, name: Hashable, work: Callable[[Sight], T]) -> T:
+    def kept(self, name: str, work: Callable[[Sight], T]) -> T:
         """What `work` finds on this screen, worked out once: many proposals may be judged on it."""
         if name not in self._worked_out:
             self._worked_out[name] = work(self)

@@ -61,14 +61,12 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def threshold_for(
-    p_bad_of_good: ArrayLike, bound: float = DEFAULT_BOUND, tasks: NDArray[Any] | None = None
-) -> Threshold:
+def threshold_for(p_bad_of_good: ArrayLike, bound: float = DEFAULT_BOUND, tasks: ArrayLike | None = None) -> Threshold:
     """Learn the threshold from the P(bad) that the critic gave to proposals known to be good.
 
     `tasks` says of which task each is; without it they count as independent of each other. ValueError where the bound
-    is none or a score is no number. 1 / bound - 1 proposals are the fewest that allow any
-    interruption at all.
+    is none, a score is no number, or there is not one task for each score. 1 / bound - 1 proposals are the fewest that
+    allow any interruption at all.
     """
     if not 0.0 < bound < 1.0:
         raise ValueError(f"the bound on false interruptions must lie strictly between 0 and 1, got {bound!r}")
@@ -79,7 +77,10 @@ def threshold_for(
         raise ValueError("a judgement of a good proposal has no P(bad): leave out what could not be judged")
     if tasks is None:
         return Threshold(conformal_quantile(scores, 1.0 - bound), bound, int(scores.size))
-    return Threshold(_by_task(scores, tasks, bound), bound, int(scores.size))
+    of_task = np.asarray(tasks).ravel()
+    if of_task.size != scores.size:
+        raise ValueError(f"{scores.size} judgements of good proposals, but {of_task.size} tasks: name one for each")
+    return Threshold(_by_task(scores, of_task, bound), bound, int(scores.size))
 
 
 def _by_task(scores: NDArray[np.float64], tasks: NDArray[Any], bound: float) -> float:

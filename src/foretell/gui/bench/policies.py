@@ -40,7 +40,7 @@ MIX: Mapping[ErrorClass, float] = MappingProxyType(
         ErrorClass.FORMULATION: 0.03,
     }
 )
-# HiViG's published code draws the class of a mistake with equal chances and keeps one that fits the moment.
+# Near to how HiViG's published code makes mistakes: three classes drawn evenly, of which a model takes one that fits.
 EVEN: Mapping[ErrorClass, float] = MappingProxyType(dict.fromkeys(MIX, 1 / len(MIX)))
 MOST_STEPS = 60
 

@@ -35,10 +35,14 @@ def test_reference_of_every_gpu_task_gives_the_declared_outputs(name: str) -> No
     outputs = list(plain) if isinstance(plain, tuple | list) else [plain]
     assert [tuple(o.shape) for o in outputs] == [t.dims(case.sizes) for t in task.outputs]
     assert [str(o.dtype).removeprefix("torch.") for o in outputs] == [t.dtype for t in task.outputs]
-    for got, want in zip(outputs, problem.expected(inputs, "cpu"), strict=True):
+    lifted = problem.reference("cpu")(*[x.float() if x.is_floating_point() else x for x in inputs])
+    wide = list(lifted) if isinstance(lifted, tuple | list) else [lifted]
+    for got, summed, want in zip(outputs, wide, problem.expected(inputs, "cpu"), strict=True):
         assert torch.isfinite(want.double()).all()
         room = task.tolerance.absolute + task.tolerance.relative * want.double().abs()
-        assert ((got.double() - want.double()).abs() <= room).all()
+        assert ((summed.to(got.dtype).double() - want.double()).abs() <= room).all()
+        # Tolerances speak of sums in float32; some processors add halves in halves, which loses a little more.
+        assert ((got.double() - want.double()).abs() <= 2 * room).all()
 
 
 def test_the_same_seed_draws_the_same_inputs() -> None:
