@@ -7,6 +7,9 @@ is not done again. `sft:SECONDS`; `grpo:REWARD:SEED:SECONDS` begins from what `s
 on operations, families and written kernels that no training saw; `speed` times forecasts of long prompts; `save` writes
 the adapter. Figures are added to INTO/figures.jsonl; `python -m benchmarks.train_lm_page` makes the page. Drawing the
 examples takes a while: `draw` puts them into the file --drawn, which `sft` then reads (no weights are needed for it).
+
+`eval` takes forms: `direct`, `distribution`, and `told`, which is direct with what the trees of `features` expect told
+in the question. Rewards are compared without: questions of the policy stage do not tell it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from benchmarks.forecasters_lm import CORPUS, Informed, Sample
 from foretell.kernels.evaluate.data import read
 from foretell.kernels.evaluate.judge import Judged, judge
 from foretell.kernels.evaluate.metrics import assess
-from foretell.kernels.forecast.brief import STYLE
+from foretell.kernels.forecast import brief
 from foretell.kernels.forecast.lm import LmForecaster
 from foretell.lm import Message, Request
 from foretell.lm.adapter import Calibration
@@ -37,14 +40,16 @@ from foretell.train.lm.run import CHECKED
 from foretell.train.lm.sampling import sample
 from foretell.train.lm.stored import Stored
 from foretell.train.lm.supervised import SftSettings, supervise
+from foretell.train.lm.trees import left_out
 
 FIGURES = (
     "accuracy", "within_one", "rps", "ece_outcomes", "spearman", "recovery_10", "aurc", "outcome_accuracy", "crps",
     "covered_80", "failure_auroc",
 )  # fmt: skip
-LIMITS = {"direct": 32, "distribution": 12}  # candidates of a pool
-BATCH_TOKENS = {"direct": 98_304, "distribution": 131_072}  # several stages can be judged at once on one device
-WRITTEN_TOKENS = 112
+LIMITS = {"direct": 32, "told": 32, "distribution": 12}  # candidates of a pool
+# Several stages can be judged at once on one device.
+BATCH_TOKENS = {"direct": 98_304, "told": 98_304, "distribution": 131_072}
+WRITTEN_TOKENS = 48
 RESAMPLES = 400
 
 
@@ -56,8 +61,9 @@ class Bench:
         self.into.mkdir(parents=True, exist_ok=True)
         self.data = read(CORPUS)
         self.world = KernelPairs(self.data)
+        self.told_world = KernelPairs(self.data, left_out(self.data, _say, chosen.trees))
         self.stage = "base"
-        self.calibration: Calibration | None = None
+        self.calibrations: dict[str, Calibration] = {}
         self.student: bases.Student = bases.load(
             chosen.base, self.world.choices, bases.LoraSettings(chosen.rank, 2 * chosen.rank), loaded=self._weights()
         )
@@ -89,7 +95,7 @@ class Bench:
         with torch.no_grad():
             for (_, parameter), value in zip(named, values, strict=True):
                 parameter.copy_(value)
-        self.stage, self.calibration = stage, None
+        self.stage, self.calibrations = stage, {}
 
     def note(self, what: str, **figures: Any) -> None:
         with (self.into / "figures.jsonl").open("a") as file:
@@ -108,7 +114,7 @@ class Bench:
             return
         settings = SftSettings(self.chosen.examples, self.chosen.batch_tokens, rate=self.chosen.rate)
         drawn = self.chosen.drawn
-        world = self.world if drawn is None else Stored(drawn, self.world)
+        world = self.told_world if drawn is None else Stored(drawn, self.told_world)
         done = supervise(self.student, world, self.into / "sft", settings, seconds, _say, 60.0)
         self.note("trained", settings=vars(settings), **done)
 
@@ -132,21 +138,22 @@ class Bench:
 
     def evaluate(self, forms: list[str]) -> None:
         self.student.model.eval()
-        self.calibrate()
         for form in forms:
             if self.known(f"eval {form}"):
                 continue
             sample = Sample.of(self.data, self.chosen.limit or LIMITS[form], 0)
             weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=BATCH_TOKENS[form])
             model = LocalModel(weights, (self.student.model, self.student.tokenizer))
+            written = form == "distribution"
+            calibration = None if written else self.calibrate(form)
             rows, began = {}, time.monotonic()
             for split, pools in sample.pools.items():
                 asked = LmForecaster(
                     model,
-                    form,
+                    form if written else "direct",
                     max_tokens=WRITTEN_TOKENS,
-                    style=STYLE,
-                    calibration=self.calibration if form == "direct" else None,
+                    style=brief.TOLD if form == "told" else brief.ALONE,
+                    calibration=calibration,
                 )
                 judged = judge(Informed(asked, sample.lessons), pools)
                 self._keep(form, split, judged)
@@ -170,24 +177,26 @@ class Bench:
                         "pool": pool.name,
                         "id": identity,
                         "p_fail": round(one.p_fail, 4),
+                        "shaped": form == "told",  # within bins by the trees
                     }
                     file.write(json.dumps(row | {"bins": told}) + "\n")
 
-    def calibrate(self) -> None:
+    def calibrate(self, form: str) -> Calibration:
         """Fitted on training operations that were kept back; the same for every stage."""
-        if self.calibration is not None:
-            return
-        known = self.known("calibrated")
-        if known:
-            self.calibration = Calibration.from_dict(known["calibration"])
-            return
-        stated, came = calibrate.choice_probs(self.student, self.world, self.world.check(CHECKED, 0))
-        self.calibration = calibrate.fit(stated, came)
-        self.note("calibrated", calibration=self.calibration.to_dict(), questions=len(stated))
+        if form not in self.calibrations:
+            what = "calibrated" if form == "direct" else f"calibrated {form}"
+            known = self.known(what)
+            if known:
+                self.calibrations[form] = Calibration.from_dict(known["calibration"])
+            else:
+                world = self.told_world if form == "told" else self.world
+                stated, came = calibrate.choice_probs(self.student, world, world.check(CHECKED, 0))
+                self.calibrations[form] = calibrate.fit(stated, came)
+                self.note(what, calibration=self.calibrations[form].to_dict(), questions=len(stated))
+        return self.calibrations[form]
 
     def save(self) -> None:
-        """The adapter of the stage at hand, with its card."""
-        self.calibrate()
+        """The adapter of the stage at hand, with its card; it is to be told what trees expect."""
         trained = self.known("trained") or {}
         learnt, kept = self.world.operations
         about = {
@@ -197,8 +206,7 @@ class Bench:
             "operations": len(learnt),
             "kept": kept,
         }
-        into = self.into / "adapters" / self.stage
-        bases.save(self.student, into, STYLE, self.calibration or Calibration(), about)
+        bases.save(self.student, self.into / "adapters" / self.stage, brief.TOLD, self.calibrate("told"), about)
 
     def speed(self) -> None:
         """Direct forecasts a second of prompts of 2,000 tokens, and tokens a second of sampled answers."""
@@ -208,21 +216,27 @@ class Bench:
         requests = [Request((Message("user", f"{i} {words}"),), None, self.world.choices, 1) for i in range(256)]
         weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=131_072)
         model = LocalModel(weights, (self.student.model, tokenizer))
-        model.ask(requests[:64])
-        began = time.monotonic()
-        replies = model.ask(requests)
-        took = time.monotonic() - began
+        rates = {}
+        for how in ("beside", "merged"):  # the adapter beside the weights, or added to them
+            if how == "merged":
+                self.student.model.merge_adapter()
+            model.ask(requests[:64])
+            began = time.monotonic()
+            replies = model.ask(requests)
+            rates[how] = round(len(requests) / (time.monotonic() - began), 1)
+        self.student.model.unmerge_adapter()
         mean = np.mean([reply.usage.prompt_tokens for reply in replies])
         asked = KernelPairs.for_policy(self.data).train(64, 0)
         prompts = [self.student.encode(text) for text in bases.rendered(self.student, asked)]
         written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 1.0, 0)
         self.note(
             "speed",
-            forecasts_per_s=round(len(requests) / took, 1),
+            forecasts_per_s=rates["beside"],
+            merged_forecasts_per_s=rates["merged"],
             tokens=round(float(mean)),
             sampled_tokens_per_s=round(written.tokens / written.seconds),
         )
-        print("speed", len(requests) / took, "forecasts/s of", mean, "tokens", flush=True)
+        print("speed", rates, "forecasts/s of", mean, "tokens", flush=True)
         print("sampling", written.tokens / written.seconds, "tokens/s", flush=True)
 
 
@@ -243,6 +257,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no stage after this many")
     parser.add_argument("--unpacked", type=Path, help="file for the weights unpacked, to load fast the next time")
     parser.add_argument("--drawn", type=Path, help="file of the examples (.jsonl.gz)")
+    parser.add_argument("--trees", type=Path, help="file of what trees say of rows they were not shown")
     parser.add_argument("--examples", type=int, default=SftSettings.examples)
     parser.add_argument("--batch-tokens", type=int, default=SftSettings.batch_tokens)
     parser.add_argument("--rate", type=float, default=SftSettings.rate)
@@ -254,7 +269,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     chosen = parser.parse_args()
     if chosen.plan == ["draw"]:
-        world = KernelPairs(read(CORPUS))
+        data = read(CORPUS)
+        world = KernelPairs(data, left_out(data, _say, chosen.trees))
         stored.write(chosen.drawn, world, world.train(chosen.examples, 0))
         return
     began = time.monotonic()
@@ -270,7 +286,7 @@ def main() -> None:
             case "grpo":
                 bench.grpo(rest[0], int(rest[1]), float(rest[2]))
             case "eval":
-                bench.evaluate(rest or ["direct", "distribution"])
+                bench.evaluate(rest or list(LIMITS))
             case "speed":
                 bench.speed()
             case "save":

@@ -15,7 +15,11 @@ STACKED = Path("benchmarks/results/train_lm_stack.json")
 PAGE = Path("docs/results/training.md")
 SPLITS = {"held_operation": "operations", "held_family": "families", "held_written": "written kernels"}
 TOLD = ("accuracy", "within_one", "rps", "ece_outcomes", "spearman", "recovery_10", "aurc")
-FORMS = {"direct": "direct probabilities", "distribution": "written distributions"}
+FORMS = {
+    "told": "direct probabilities, with what the trees of `features` expect told in the question",
+    "direct": "direct probabilities",
+    "distribution": "written distributions",
+}
 REWARDS = ("correctness", "correctness+brier", "correctness+crps", "crps")
 FLOORS = "Asked of the shipped surrogate: Spearman 0.75 on operations and 0.5 on families, recovery 0.95, ECE 0.06."
 

@@ -67,9 +67,16 @@ def figures(judged: Judged, name: str, split: str) -> dict[str, Any]:
     return {key: result[key] for key in TOLD}
 
 
-def told_by(path: Path) -> Mapping[tuple[str, str], Forecast]:
+def told_by(path: Path) -> Mapping[tuple[str, str], Mapping[str, Any]]:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(row["pool"], row["id"]): Forecast.from_bins(_whole(row["bins"]), row["p_fail"]) for row in rows}
+    return {(row["pool"], row["id"]): row for row in rows}
+
+
+def forecast_of(row: Mapping[str, Any], trees: Forecast) -> Forecast:
+    """What the model was believed to say; where it had been told the trees' word, that shaped it within bins."""
+    if row.get("shaped"):
+        return trees.with_bins(_whole(row["bins"]), row["p_fail"])
+    return Forecast.from_bins(_whole(row["bins"]), row["p_fail"])
 
 
 def _whole(probs: Sequence[float]) -> list[float]:
@@ -87,7 +94,10 @@ def main() -> None:
     result: dict[str, Any] = {}
     for split, pools in sample.pools.items():
         features = judge(Informed(make("features"), sample.lessons), pools)
-        own = tuple(tuple(told[pool.name, identity] for identity in pool.ids) for pool in features.pools)
+        own = tuple(
+            tuple(forecast_of(told[pool.name, i], trees) for i, trees in zip(pool.ids, forecasts, strict=True))
+            for pool, forecasts in zip(features.pools, features.forecasts, strict=True)
+        )
         model = Judged(features.pools, own, 0.0, {})
         weights = chosen_weights(features, model)
         result[split] = {

@@ -69,6 +69,36 @@ def test_bins_come_back_from_bins(probs: list[float], p_fail: float) -> None:
     assert f.p_fail == p_fail
 
 
+@given(forecasts(), bin_probs(), unit)
+def test_other_bins_keep_the_shape_within_each(f: Forecast, probs: list[float], p_fail: float) -> None:
+    g = f.with_bins(probs, p_fail)
+    assert g.p_fail == p_fail
+    assert np.allclose(g.bins(), probs, atol=2e-3)
+    for i, (own, low, high) in enumerate(zip(f.bins(), (-math.inf, *EDGES_LOG2), (*EDGES_LOG2, math.inf), strict=True)):
+        if own < 0.01 or probs[i] < 0.01:
+            continue
+        inside = np.array([x for x in np.linspace(f.knots[0], f.knots[-1], 40) if low < x < high])
+        if inside.size and min(np.diff(g.knots)) > 10 * MIN_GAP:
+            before_f = f.cdf(low) if math.isfinite(low) else 0.0
+            before_g = g.cdf(low) if math.isfinite(low) else 0.0
+            assert np.allclose((f.cdf(inside) - before_f) / own, (g.cdf(inside) - before_g) / probs[i], atol=2e-2)
+
+
+@given(forecasts())
+def test_its_own_bins_change_nothing_that_matters(f: Forecast) -> None:
+    again = f.with_bins(f.bins(), f.p_fail)
+    assert np.allclose(again.cdf(np.array(f.knots)), f.levels, atol=2e-3)
+
+
+def test_bins_that_a_forecast_rules_out_are_filled_evenly() -> None:
+    f = Forecast.from_normal(0.25, 0.01, 0.1)
+    probs = [0.0] * N_BINS
+    probs[4], probs[6] = 0.5, 0.5
+    g = f.with_bins(probs, 0.2)
+    assert g.quantile(0.25) == pytest.approx(0.25, abs=0.01)
+    assert g.quantile(0.75) == pytest.approx(1.5)
+
+
 @given(forecasts(), speedups, st.integers(0, 100))
 def test_reads_agree_with_monte_carlo(f: Forecast, speedup: float, seed: int) -> None:
     n = 20_000

@@ -22,6 +22,7 @@ MIN_STD = 1e-4  # log2; a distribution this narrow stands for certainty
 
 _MAX_ABS_LOG2 = 1e6  # beyond this a log2 speedup is a mistake, and MIN_GAP would drown in rounding
 _SAMPLE_KNOTS = 33
+_LEAST_MASS = 1e-4  # of a bin, for what a forecast says of the places within it to mean anything
 _TAIL_STRETCH = 2.5  # how much thinner than its neighbour the tail beyond the outermost quantile is, as for a normal
 
 
@@ -264,6 +265,23 @@ class Forecast:
     def shifted(self, delta: float) -> Forecast:
         """Return this forecast moved by `delta` in log2 speedup."""
         return Forecast(self.p_fail, _parted([x + delta for x in self.knots]), self.levels)
+
+    def with_bins(self, probs: Sequence[float] | FloatArray, p_fail: float) -> Forecast:
+        """Return the forecast with these bin probabilities whose shape within each bin is this one's.
+
+        A bin that has nothing of this forecast is filled evenly, as `from_bins` does. Exact but for knots that lie
+        within `MIN_GAP` of each other.
+        """
+        even = Forecast.from_bins(probs, p_fail)
+        knots = np.unique(np.concatenate([self.knots, _bins.BOUNDS_LOG2]))
+        levels = np.interp(knots, even.knots, even.levels)
+        ends = np.array([0.0, *(self.cdf(edge) for edge in _bins.EDGES_LOG2), 1.0])
+        masses = np.diff(np.array([0.0, *(even.cdf(edge) for edge in _bins.EDGES_LOG2), 1.0]))
+        sums = np.concatenate([[0.0], np.cumsum(masses)])
+        of = np.searchsorted(_bins.EDGES_LOG2, knots, side="right")
+        own = ends[of + 1] - ends[of]
+        shaped = sums[of] + masses[of] * (self.cdf(knots) - ends[of]) / np.maximum(own, _LEAST_MASS)
+        return Forecast(even.p_fail, _parted(knots.tolist()), _closed(np.where(own > _LEAST_MASS, shaped, levels)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-able form from which `from_dict` makes an equal forecast."""

@@ -76,9 +76,10 @@ def lm(
     rank: Annotated[int, typer.Option(min=1, help="Rank of a new adapter.")] = 16,
     seed: int = 0,
     dtype: Annotated[str, typer.Option(help="torch's name for what the model computes in.")] = "bfloat16",
+    alone: Annotated[bool, typer.Option(help="Do not tell the model what the trees of `features` expect.")] = False,
 ) -> None:
     """Train a language model to forecast, on this machine's GPU (or, slowly, its CPU): an adapter for any base."""
-    for name in ("torch", "transformers", "peft", "scipy"):
+    for name in ("torch", "transformers", "peft", "scipy", *(() if alone else ("sklearn",))):
         if importlib.util.find_spec(name) is None:
             raise BadInput(f"{name} is not installed", "torch, transformers and peft", "pip install foretell[train]")
     if stage not in ("sft", "grpo"):
@@ -93,7 +94,7 @@ def lm(
         parts = {key: float(value) for key, _, value in (part.partition("=") for part in weights.split(",") if part)}
         wanted = Wanted(
             stage, base, into, start, seconds, examples, steps, reward, tuple(parts.items()), kl, answer_only, rate,
-            rank, seed, dtype,
+            rank, seed, dtype, alone,
         )  # fmt: skip
         done = train_lm(data, wanted, lambda words: progress_console().print(words, highlight=False))
     except BadTable as error:

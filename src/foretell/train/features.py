@@ -18,12 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.belief import Forecast
 from foretell.kernels.corpus.splits import by_tokens
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import TIERS, subject_of
 from foretell.kernels.evaluate.pools import Tier as Shown
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
 from foretell.kernels.forecast.model import ESTIMATE, LEAST_SCALE_LOG2, LEVELS, REGIMES, Model, Tier
+from foretell.kernels.forecast.roofline import CERTAIN
+from foretell.kernels.forecast.trained import LEAST_CHANCE, told
 from foretell.kernels.library import get
 from foretell.train.memory import remember
 from foretell.trees import FloatArray, Trees, of_boosting
@@ -176,26 +179,62 @@ def prepare(
 
 def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say, each: Each = map) -> Tier:
     """Fit all parts of a tier, errors and chances from rows that were left out."""
-    works = rows.works
-    speed = fit_speed(rows, works, tier, seed, effort.speed)
-    left_out: dict[str, FloatArray] = {}
-    wider: dict[str, FloatArray] = {}
-    scores: dict[str, FloatArray] = {}
+    return _with_doubts(rows, tier, _left_out(rows, tier, seed, effort, say, each), seed, effort)
+
+
+def left_out(
+    rows: Sequence[Mapping[str, Any]], devices: Mapping[str, Device], kind: str, seed: int, effort: Effort, say: Say
+) -> dict[str, dict[tuple[str, str], Forecast]]:
+    """What the feature model says of built rows for training that it was not shown: by regime, device and id."""
+    references = reference_times(rows)
+    own = [r for r in rows if r["split"] == "train" and r["kind"] == kind and r["features"]]
+    prepared = prepare(own, devices, references, "build")
+    with _workers(effort.jobs) as each:
+        by_regime = _left_out(prepared, "build", seed, effort, say, each, REGIMES[1:])
+    fitted = _with_doubts(prepared, "build", by_regime, seed, effort)
+    scales = fitted.scales(prepared.table)
+    found: dict[str, dict[tuple[str, str], Forecast]] = {}
+    for regime, (means, wider, scores) in by_regime.items():
+        slope, shift = fitted.chances[regime]
+        odds = np.clip(slope * scores + shift, -30.0, 30.0)
+        chances = np.clip(1.0 / (1.0 + np.exp(-odds)), LEAST_CHANCE, CERTAIN)
+        forecasts: list[Forecast | None] = [None] * len(own)
+        for foreign in (False, True):
+            at = np.flatnonzero(prepared.foreign == foreign)
+            shape = fitted.spread[f"{regime}, foreign" if foreign else regime]
+            for i, one in zip(at, told(means[at], (scales * wider)[at], shape, chances[at]), strict=True):
+                forecasts[i] = one
+        found[regime] = {
+            (r["device"], r["id"]): forecast for r, forecast in zip(own, forecasts, strict=True) if forecast is not None
+        }
+    return found
+
+
+def _left_out(
+    rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say, each: Each, regimes: Sequence[str] = REGIMES
+) -> dict[str, Told]:
+    """For each regime, what models that were not shown a row say of it."""
     groups = {REGIMES[0]: rows.texts, REGIMES[1]: rows.tasks, REGIMES[2]: rows.families}
-    for regime, group in groups.items():
-        means, width, score = (np.full(len(works), np.nan) for _ in range(3))
-        folds = list(_folds(group, effort.folds, seed))
-        told = each(partial(_held_out, rows, tier, seed, effort), folds)
-        for held, found in zip(folds, told, strict=True):
-            means[held], width[held], score[held] = found
-        left_out[regime], wider[regime], scores[regime] = means, width, score
-        off = np.abs(means - rows.log2)[works]
+    found: dict[str, Told] = {}
+    for regime in regimes:
+        means, width, score = (np.full(len(rows.log2), np.nan) for _ in range(3))
+        folds = list(_folds(groups[regime], effort.folds, seed))
+        for held, own in zip(folds, each(partial(_held_out, rows, tier, seed, effort), folds), strict=True):
+            means[held], width[held], score[held] = own
+        found[regime] = (means, width, score)
+        off = np.abs(means - rows.log2)[rows.works]
         say(f"  {regime}: {np.median(off):.3f} off in the median, {np.sqrt(np.mean(off**2)):.3f} root mean square")
-    error = _fit_error(rows, left_out, seed, effort.error)
+    return found
+
+
+def _with_doubts(rows: Rows, tier: Shown, by_regime: Mapping[str, Told], seed: int, effort: Effort) -> Tier:
+    """A tier fitted to all rows, whose doubts are by what those say that were not shown a row."""
+    works, everything = rows.works, np.ones(len(rows.log2), dtype=bool)
+    error = _fit_error(rows, by_regime[REGIMES[1]][0], seed, effort.error)
     scale = np.maximum(LEAST_SCALE_LOG2, np.exp(error.predict(rows.table)))
     spread = {}
-    for regime, means in left_out.items():
-        units = (rows.log2 - means) / (scale * wider[regime])
+    for regime, (means, wider, _) in by_regime.items():
+        units = (rows.log2 - means) / (scale * wider)
         # A new operation (or family) is one draw, however many candidates it has: each counts the same.
         owners = rows.families if regime == REGIMES[2] else rows.tasks
         spread[regime] = _spread(units[works], owners[works])
@@ -203,12 +242,12 @@ def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say, each:
         enough = int(foreign.sum()) >= LEAST_FOREIGN
         own = _spread(units[foreign], owners[foreign]) if enough else spread[regime]
         spread[f"{regime}, foreign"] = own
-    trees = speed | {
+    trees = fit_speed(rows, works, tier, seed, effort.speed) | {
         "error": error,
-        "failure": _fit_failure(rows, np.ones(len(works), dtype=bool), seed, effort.failure),
+        "failure": _fit_failure(rows, everything, seed, effort.failure),
     }
-    chances = {regime: _logistic(score, ~works) for regime, score in scores.items()}
-    return replace(_bare(rows, trees, np.ones(len(works), dtype=bool)), spread=spread, chances=chances)
+    chances = {regime: _logistic(scores, ~works) for regime, (_, _, scores) in by_regime.items()}
+    return replace(_bare(rows, trees, everything), spread=spread, chances=chances)
 
 
 def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) -> Told:
@@ -271,12 +310,12 @@ def fit_speed(rows: Rows, chosen: Mask, tier: Shown, seed: int, count: int) -> d
     return found
 
 
-def _fit_error(rows: Rows, left_out: Mapping[str, FloatArray], seed: int, count: int) -> Trees:
-    """Trees for the logarithm of the error on new operations, the regime between the two others."""
+def _fit_error(rows: Rows, means: FloatArray, seed: int, count: int) -> Trees:
+    """Trees for the logarithm of the error of such means; those on new operations are between the two others."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     works = rows.works
-    errors = np.log(np.maximum(SMALLEST_ERROR_LOG2, np.abs(left_out[REGIMES[1]] - rows.log2)))[works]
+    errors = np.log(np.maximum(SMALLEST_ERROR_LOG2, np.abs(means - rows.log2)))[works]
     model = HistGradientBoostingRegressor(
         max_iter=count, learning_rate=0.06, max_leaf_nodes=15, min_samples_leaf=60, random_state=seed
     )

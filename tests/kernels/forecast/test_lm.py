@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foretell.belief import KEYS, Forecast, bin_of
-from foretell.kernels.forecast import RooflineForecaster
+from foretell.kernels.forecast import RooflineForecaster, brief
 from foretell.kernels.forecast.answer import CHOICES, FAILURE_KEY
 from foretell.kernels.forecast.lm import FLOOR, LmForecaster, from_name, is_name
 from foretell.kernels.forecast.roofline import CERTAIN
@@ -165,6 +165,24 @@ def test_direct_probabilities() -> None:
     off = LmForecaster(Fake(lambda i, r: Reply("E", choice_probs={"E": 1e-5})), "direct")
     assert off.forecast(TASK, DEVICE, SUBJECTS[:1]) == [fallback()]
     assert off.troubles == {"answer:off_form": 1}
+
+
+def test_what_trees_expect_is_told_to_models_that_were_trained_so() -> None:
+    alone, told = Fake(by_content), Fake(by_content)
+    LmForecaster(alone, "direct", style=brief.ALONE).forecast(TASK, DEVICE, SUBJECTS[:1])
+    trees = RooflineForecaster()
+    LmForecaster(told, "direct", style=brief.TOLD, trees=trees).forecast(TASK, DEVICE, SUBJECTS[:1])
+    (word,) = trees.forecast(TASK, DEVICE, SUBJECTS[:1])
+    (one,), (other,) = (request.messages for request in (alone.requests[0], told.requests[0]))
+    assert "hundredths" not in one.content
+    assert f"{FAILURE_KEY} {100 * word.p_fail:.0f}, " in other.content
+    assert f"; middle {2**word.median:.3g}x." in other.content
+    sure = Fake(lambda i, r: Reply("E", choice_probs={"E": 1.0}))
+    second = LmForecaster(sure, "direct", style=brief.TOLD, trees=trees)
+    (believed,) = second.forecast(TASK, DEVICE, SUBJECTS[:1])
+    assert believed == word.with_bins(believed.bins(), believed.p_fail)
+    shipped = LmForecaster(Fake(by_content), "direct", style=brief.TOLD)
+    assert "hundredths" in shipped.requests(TASK, DEVICE, SUBJECTS[:1])[0].messages[0].content
 
 
 def test_cached_replies_cost_nothing(tmp_path: Path) -> None:

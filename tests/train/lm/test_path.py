@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from foretell.belief import bins
+from foretell.belief import Forecast, bins
 from foretell.kernels.evaluate.data import Data, read
 from foretell.kernels.evaluate.judge import judge
 from foretell.kernels.evaluate.metrics import assess
-from foretell.kernels.forecast import make
+from foretell.kernels.forecast import brief, make
+from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.measurement import Measurement, Status
 from foretell.lm import BadModelName
 from foretell.train.lm import pairs
 from foretell.train.lm.errors import TrainingTrouble
-from foretell.train.lm.pairs import CHOICES, KernelPairs, target_of
+from foretell.train.lm.pairs import CHOICES, Drawing, KernelPairs, target_of
 from foretell.train.lm.run import Wanted, train_lm
 from foretell.train.lm.stored import Stored, write
+from foretell.train.lm.trees import LeftOut, left_out
 from tests.train.lm.tiny import pair
 
 torch.set_num_threads(1)
@@ -47,7 +52,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path) -> None:
+def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
     sft = Wanted("sft", str(base), tmp_path / "sft", examples=8, dtype="float32", rank=4)
     small = {"batch_tokens": 16_384, "longest": 12_000}
     assert "--forecaster local:" in train_lm(data, sft, print, **small)
@@ -87,7 +93,7 @@ def test_nothing_of_a_held_out_operation_is_learnt_from(data: Data) -> None:
 
 def test_operations_and_outcomes_have_equal_mass(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "COMMON", 1)
-    world = KernelPairs(data, structured_share=0.0, reference_share=1.0)
+    world = KernelPairs(data, drawing=Drawing(structured=0.0, reference=1.0))
     drawn = world.train(1500, 0)
     by_group = {name: [e for e in drawn if e.group == name] for name in {e.group for e in drawn}}
     counts = np.array([len(examples) for examples in by_group.values()])
@@ -108,8 +114,8 @@ def test_rows_of_a_rare_outcome_are_not_drawn_over_and_over() -> None:
 
 
 def test_questions_can_leave_the_sources_out_and_targets_can_be_blurred(data: Data) -> None:
-    plain = KernelPairs(data, blind_share=0.0, blur_log2=0.0).train(40, 0)
-    blind = KernelPairs(data, blind_share=1.0, blur_log2=0.3).train(40, 0)
+    plain = KernelPairs(data, drawing=Drawing(blind=0.0, blur_log2=0.0)).train(40, 0)
+    blind = KernelPairs(data, drawing=Drawing(blind=1.0, blur_log2=0.3)).train(40, 0)
     assert all("Source not shown" not in e.messages[0].content and "kernel" in e.messages[0].content for e in plain)
     assert not any("def kernel" in e.messages[0].content for e in blind)
     assert [e.group for e in blind] == [e.group for e in plain]
@@ -117,6 +123,70 @@ def test_questions_can_leave_the_sources_out_and_targets_can_be_blurred(data: Da
     asked = KernelPairs.for_policy(data).train(20, 0)
     assert {e.form for e in asked} == {"structured"}
     assert all("## Reference" in e.messages[0].content for e in asked)
+
+
+def _words(data: Data, medians: float = 2.5) -> LeftOut:
+    rows = [row for row in data.rows if row["split"] == "train"]
+    word = Forecast.from_normal(medians, 0.01, 0.0)
+    return {regime: {(row["device"], row["id"]): word for row in rows} for regime in REGIMES[1:]}
+
+
+def test_questions_can_tell_what_trees_expect(data: Data) -> None:
+    word = "say, in hundredths: H 100; middle 5.66x."
+    always = Drawing(told=1.0)
+    for example in KernelPairs(data, _words(data), always).train(60, 0):
+        text = example.messages[0].content
+        assert (word in text) == ("## Reference" in text)
+    asked = KernelPairs.for_policy(data, _words(data))
+    assert asked.style == brief.TOLD
+    assert all(word in example.messages[0].content for example in (*asked.train(9, 0), *asked.check(9, 0)))
+    assert KernelPairs(data).style == brief.ALONE
+
+
+def test_where_the_word_of_trees_is_not_told_it_can_be_part_of_the_target(data: Data) -> None:
+    taught = KernelPairs(data, _words(data), Drawing(told=0.0, taught=0.25)).train(60, 0)
+    plain = KernelPairs(data, _words(data), Drawing(told=0.0, taught=0.0)).train(60, 0)
+    for own, other in zip(taught, plain, strict=True):
+        assert own.messages == other.messages and "Trees that" not in own.messages[0].content
+        if "## Reference" in own.messages[0].content:
+            assert own.target[-1] == pytest.approx(0.75 * other.target[-1] + 0.25)
+        assert sum(own.target) == pytest.approx(1.0)
+    # Over a base that is as fast as what trees expect of the candidate, they expect no difference.
+    ratios = [e.target for e, o in zip(taught, plain, strict=True) if "## Base" in e.messages[0].content]
+    assert ratios and not all(target[-1] >= 0.25 for target in ratios)
+
+
+def test_numbers_of_builds_are_nudged_while_learning(data: Data) -> None:
+    plain = KernelPairs(data, drawing=Drawing(nudge_log2=0.0)).train(30, 0)
+    nudged = KernelPairs(data, drawing=Drawing(nudge_log2=0.1)).train(30, 0)
+    for own, other in zip(nudged, plain, strict=True):
+        counts = [re.findall(r"(registers|threads|launches) (\d+)", e.messages[0].content) for e in (own, other)]
+        for (name, near), (_, exact) in zip(*counts, strict=True):
+            assert int(exact) * 0.6 <= int(near) <= int(exact) * 1.7, name
+            assert int(exact) >= brief.SMALL or near == exact
+    assert sum(own.messages != other.messages for own, other in zip(nudged, plain, strict=True)) > 25
+
+
+def test_trees_are_asked_about_rows_they_were_not_shown(data: Data, tmp_path: Path) -> None:
+    """An operation whose speedups were all eight times as high would be expected to be as it is now."""
+    faster = [
+        {**row, "speedup": row["speedup"] * 8} if row["task"] == "argmin" and row["speedup"] else row
+        for row in data.rows
+    ]
+    now = left_out(data, print, tmp_path / "now.jsonl.gz")
+    then = left_out(replace(data, rows=faster), print, tmp_path / "then.jsonl.gz")
+    assert set(now) == set(REGIMES[1:])
+    built = [row for row in data.rows if row["split"] == "train" and row["features"]]
+    assert set(now[REGIMES[1]]) == {(row["device"], row["id"]) for row in built}
+    moved = {task: _moved(now[REGIMES[1]], then[REGIMES[1]], built, task) for task in LEARNT}
+    assert moved["argmin"] < 0.2 < 0.3 < max(moved.values())
+    assert left_out(data, lambda words: pytest.fail("asked again"), tmp_path / "now.jsonl.gz") == now
+
+
+def _moved(now: Mapping[tuple[str, str], Forecast], then: Any, rows: Sequence[Mapping[str, Any]], task: str) -> float:
+    """How much higher the middle of what is expected of an operation's candidates has become (log2)."""
+    keys = [(row["device"], row["id"]) for row in rows if row["task"] == task]
+    return float(np.median([then[key].median - now[key].median for key in keys]))
 
 
 def test_what_is_drawn_does_not_depend_on_how_many(data: Data) -> None:

@@ -109,8 +109,8 @@ def test_gradients_that_are_no_numbers_are_worked_out_again(monkeypatch: pytest.
     sound = gradients(one)
     plainly, tried = grpo._gradients, []
 
-    def poisoned(student: base.Student, groups: Any, settings: grpo.GrpoSettings, start: Any) -> float:
-        loss = plainly(student, groups, settings, start)
+    def poisoned(student: base.Student, groups: Any, settings: grpo.GrpoSettings, start: Any, mark: Any) -> float:
+        loss = plainly(student, groups, settings, start, mark)
         fused = torch.backends.cuda.mem_efficient_sdp_enabled() or torch.backends.cuda.flash_sdp_enabled()
         tried.append((settings.groups_at_once, fused))
         if len(tried) == 1:
@@ -135,10 +135,11 @@ def test_answers_do_not_see_each_other() -> None:
 
 def test_reasoning_before_the_answer_can_be_left_out() -> None:
     one = student()
-    tokens = tuple(one.encode('hm {"a"'))
+    tokens = tuple(one.encode("hm. Answer: A? No. Answer: B"))
     group = grpo.Group((1, 2), (Sampled(tokens, (0.0,) * len(tokens), ""),), (1.0,))
     assert grpo.packed_logs(one, [group])[0].shape[0] == len(tokens)
-    assert grpo.packed_logs(one, [group], answer_only=True)[0].shape[0] == len('{"a"')
+    assert grpo.packed_logs(one, [group], "Answer:")[0].shape[0] == len("Answer: B")
+    assert grpo.packed_logs(one, [group], "{")[0].shape[0] == len(tokens)
 
 
 def test_groups_without_spread_say_nothing() -> None:

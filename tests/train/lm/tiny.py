@@ -47,7 +47,7 @@ class Letters:
     """Which letter is asked for stands in the question; the answer is that letter. `blind` teaches any letter,
     `always` the one of that number whatever is asked."""
 
-    name, style, choices = "letters", "letters-1", ("A", "B", "C")
+    name, style, mark, choices = "letters", "letters-1", "Answer:", ("A", "B", "C")
 
     def __init__(self, blind: bool = False, form: str = "structured", always: int | None = None) -> None:
         self._blind, self._form, self._always = blind, form, always

@@ -2,19 +2,20 @@
 
 The candidate's speed is asked for over a base: the reference, or another program of the same operation that was
 measured. Numbers are worded the way physics compares them (times over the least time possible), so that a small model
-has to read and weigh, not to calculate. Sources are shown without remarks (`candidate.stripped`).
+has to read and weigh, not to calculate. Sources are shown without remarks (`candidate.stripped`). In the second style
+what the trees of `features` expect is told as well: the model then has a second look at it.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from foretell.belief import bins
+from foretell.belief import Forecast, bins
 from foretell.kernels.candidate import Candidate, Origin, stripped
 from foretell.kernels.device import Device
+from foretell.kernels.forecast import hundredths
 from foretell.kernels.forecast.answer import FAILURE_KEY
 from foretell.kernels.forecast.inputs import describe_subject, task_numbers
 from foretell.kernels.protocols import Subject
@@ -22,7 +23,10 @@ from foretell.kernels.task import Task
 from foretell.lm import Message
 from foretell.lm.quote import shortened
 
-STYLE = "brief-2"  # goes into an adapter's card: a model is asked as it was trained
+# Goes into an adapter's card: a model is asked as it was trained.
+ALONE = "brief-3"
+TOLD = "brief-3, trees"
+STYLES = (ALONE, TOLD)
 MOST_CHARACTERS = 4000  # of a source
 MOST_BASE_CHARACTERS = 1600
 
@@ -49,14 +53,23 @@ _LOGS = (
     ("longest path", "build.dry_longest_log2"),
     ("barriers", "build.dry_longest_barriers_log2"),
 )
+_NEEDED = (
+    *(key for _, key in (*_COUNTS, *_LOGS)),
+    "relative.time_together",
+    *(f"relative.time_{part}" for part in _PARTS),
+)
 _QUESTION = "How fast is the candidate over the {base}? {bins}; {failure} if it fails."
 _BINS = (
     ", ".join(f"{key} to {edge:.3g}x" for key, edge in zip(bins.KEYS, bins.EDGES, strict=False))
     + f", {bins.KEYS[-1]} above"
 )
 _HIDDEN = "Source not shown."
+SMALL = 20.0  # counts below this are exact whatever a `blur` does: threads, launches, lanes
 _ONE_LETTER = "Answer with one letter."
-_DISTRIBUTION = 'Answer with JSON: {"p_fail": probability, "bins": {"A": probability, ...}}.'
+_DISTRIBUTION = f'Answer with hundredths, as in "{hundredths.MARK} X 5, D 20, E 75".'
+
+
+Blur = Callable[[float], float]
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,15 @@ class Base:
     subject: Subject
     log2: float = 0.0
     is_reference: bool = True
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A subject (held, so that its identity stays its own), its source without remarks, and its build's numbers."""
+
+    subject: Subject
+    text: str
+    numbers: Mapping[str, float]
 
 
 def reference_base(task: Task) -> Base:
@@ -80,24 +102,36 @@ class Asker:
         self._device = device
         self._about = task_numbers(task, device, reference_us)
         self._head = self._task(task, reference_us)
+        self._kept: dict[int, _Seen] = {}
 
-    def messages(self, subject: Subject, base: Base, form: str, sources: bool = True) -> tuple[Message, ...]:
-        """One question in the form `direct` (a letter) or `distribution` (a JSON object with probabilities).
+    def messages(
+        self,
+        subject: Subject,
+        base: Base,
+        form: str,
+        trees: Forecast | None = None,
+        sources: bool = True,
+        blur: Blur | None = None,
+    ) -> tuple[Message, ...]:
+        """One question in the form `direct` (a letter) or `distribution` (a line of hundredths).
 
-        Without `sources` the programs are not shown, only what is known of their builds: to train on.
+        `trees` is their forecast over the same base, where it is to be told. To train on: without `sources` the
+        programs are not shown, only what is known of their builds, and `blur` changes those numbers a little.
         """
         candidate = subject.candidate
         name = "reference" if base.is_reference else "base"
         parts = [self._head]
         program = base.subject.candidate
         speed = "" if base.is_reference else f", measured at {2.0**base.log2:.3g}x the reference"
-        shown = shortened(stripped(program.source, program.language), MOST_BASE_CHARACTERS) if sources else _HIDDEN
+        shown = shortened(self._seen(base.subject).text, MOST_BASE_CHARACTERS) if sources else _HIDDEN
         parts.append(f"## {name.capitalize()} ({program.language}{speed})\n{shown}")
         if not base.is_reference:
-            parts.append(self._numbers(base.subject, "Base"))
-        text = shortened(stripped(candidate.source, candidate.language), MOST_CHARACTERS) if sources else _HIDDEN
+            parts.append(self._numbers(base.subject, "Base", blur))
+        text = shortened(self._seen(subject).text, MOST_CHARACTERS) if sources else _HIDDEN
         parts.append(f"## Candidate ({candidate.language})\n{text}")
-        parts.append(self._numbers(subject, "Candidate"))
+        parts.append(self._numbers(subject, "Candidate", blur))
+        if trees is not None:
+            parts.append(_word_of(trees))
         ask = _ONE_LETTER if form == "direct" else _DISTRIBUTION
         parts.append(_QUESTION.format(base=name, bins=_BINS, failure=FAILURE_KEY) + " " + ask)
         return (Message("user", "\n\n".join(part for part in parts if part)),)
@@ -112,26 +146,53 @@ class Asker:
             f"Inputs: {'; '.join(f'{t.name} {t.dtype}' for t in task.inputs)}. Timed at {'; '.join(rows)}"
         )
 
-    def _numbers(self, subject: Subject, name: str) -> str:
+    def _numbers(self, subject: Subject, name: str, blur: Blur | None) -> str:
         """What the build shows, in words; empty where it has not been built."""
         if subject.build is None:
             return ""
         if not subject.build.ok:
             return f"{name}'s build failed."
-        found = describe_subject(self._about, self._device, subject)
-        counts = [f"{words} {_short(found[key], 3)}" for words, key in _COUNTS if key in found]
-        counts += [f"{words} {_short(2.0 ** found[key])}" for words, key in _LOGS if key in found]
+        found = self._seen(subject).numbers
+        near = blur or _same
+        counts = [
+            f"{words} {_short(near(found[key]) if found[key] >= SMALL else found[key], 3)}"
+            for words, key in _COUNTS
+            if key in found
+        ]
+        counts += [f"{words} {_short(near(2.0 ** found[key]))}" for words, key in _LOGS if key in found]
         lines = [", ".join(counts)]
         room = self._about.get("headroom", math.nan)
         together = found.get("relative.time_together")
         if together is not None:
             parts = [(part, found.get(f"relative.time_{part}", -math.inf)) for part in _PARTS]
-            told = ", ".join(f"{part} {_short(2.0**value)}" for part, value in parts if value > -3.0)
-            lines.append(f"times over the least possible: {told}, together {_short(2.0**together)}")
+            told = ", ".join(f"{part} {_short(near(2.0**value))}" for part, value in parts if value > -3.0)
+            whole = near(2.0**together)
+            lines.append(f"times over the least possible: {told}, together {_short(whole)}")
             if math.isfinite(room):
                 lines.append(f"the reference {_short(2.0**room)}")
-                lines.append(f"speedup by that simple model {_short(2.0 ** (room - together))}")
+                lines.append(f"speedup by that simple model {_short(2.0**room / whole)}")
         return f"{name}'s build: " + "; ".join(line for line in lines if line) + "."
+
+    def _seen(self, subject: Subject) -> _Seen:
+        """What questions need of a subject, worked out once: the same one is asked about many times in training."""
+        kept = self._kept.get(id(subject))
+        if kept is None:
+            text = stripped(subject.candidate.source, subject.candidate.language)
+            built = subject.build is not None and subject.build.ok
+            found = describe_subject(self._about, self._device, subject) if built else {}
+            kept = _Seen(subject, text, {key: found[key] for key in _NEEDED if key in found})
+            self._kept[id(subject)] = kept
+        return kept
+
+
+def _same(value: float) -> float:
+    return value
+
+
+def _word_of(trees: Forecast) -> str:
+    """What trees expect: hundredths for each answer that is not out of the question, and the middle."""
+    told = hundredths.say(trees.p_fail, trees.bins())
+    return f"Trees that know other kernels say, in hundredths: {told}; middle {2.0**trees.median:.3g}x."
 
 
 def _short(value: float, digits: int = 2) -> str:
@@ -140,18 +201,3 @@ def _short(value: float, digits: int = 2) -> str:
         return "0"
     scale, unit = (1e6, "M") if value >= 1e6 else (1e3, "k") if value >= 1e4 else (1.0, "")
     return f"{float(f'{value / scale:.{digits}g}'):g}{unit}"
-
-
-def answer_text(target: Sequence[float]) -> str:
-    """The structured answer that states a distribution over the bins and failure, as a model should write it.
-
-    `target` has a probability for each bin, then that of failure. Two decimals, which sum to one.
-    """
-    *worked, failed = target
-    total = sum(worked)
-    given = [p / total for p in worked] if total > 0.0 else [1.0 / len(worked)] * len(worked)
-    hundredths = [math.floor(100.0 * p) for p in given]
-    for i in sorted(range(len(given)), key=lambda i: hundredths[i] - 100.0 * given[i])[: 100 - sum(hundredths)]:
-        hundredths[i] += 1
-    said = {key: n / 100.0 for key, n in zip(bins.KEYS, hundredths, strict=True)}
-    return json.dumps({"p_fail": round(failed, 2), "bins": said})

@@ -17,9 +17,10 @@ import numpy as np
 
 from foretell.belief import N_BINS, Forecast
 from foretell.kernels.device import Device
-from foretell.kernels.forecast import answer, brief, prompt
+from foretell.kernels.forecast import answer, brief, hundredths, prompt
 from foretell.kernels.forecast.nearest import nearest
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed, reference_times_s
+from foretell.kernels.forecast.trained import TrainedForecaster
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Forecaster, Subject
 from foretell.kernels.store.locations import cache_dir
@@ -31,7 +32,7 @@ from foretell.lm.paid import Paid
 
 FLOOR = 0.02  # probability spread evenly over the bins: a model's zero is not knowledge
 NEIGHBOURS = 3
-STYLES = ("full", brief.STYLE)
+STYLES = ("full", *brief.STYLES)
 MAX_TOKENS = 2048
 QUOTED_CHARACTERS = 2000  # of an unreadable answer, shown to the model that is to mend it
 START_COST_S: Mapping[str, float] = {"distribution": 10.0, "direct": 1.0}  # until replies have been timed
@@ -56,6 +57,9 @@ class LmForecaster:
     measured is shown as the `neighbours` most similar candidates; forecasts are a function of the settings, of the list
     last given to `learn` and of the model's answers, so give it a model that is cached or answers always alike.
 
+    A trained model is asked in the `style` of its card; `trees` are those whose word the style `brief.TOLD` tells, by
+    default the shipped ones.
+
     `troubles` counts forecasts that are the fallback's, by what went wrong (`request:timeout`, `answer:bad_sum`, ...);
     `last_troubles` says which those are among the forecasts last made. `totals` and `cost_s` (mean seconds of
     one forecast's questions, cached ones at what they once took) are running figures and shape no forecast.
@@ -71,6 +75,7 @@ class LmForecaster:
         fallback: Forecaster | None = None,
         style: str = "full",
         calibration: Calibration | None = None,
+        trees: Forecaster | None = None,
     ) -> None:
         if form not in prompt.FORMS:
             raise ValueError(f"the form of an answer is one of {', '.join(prompt.FORMS)}, got {form!r}")
@@ -86,13 +91,16 @@ class LmForecaster:
         self._model, self._form, self._show = model, form, tuple(show)
         self._neighbours, self._max_tokens = neighbours, max_tokens
         self._style, self._calibration = style, calibration
+        self._trees = (trees or TrainedForecaster()) if style == brief.TOLD else None
         self._fallback: Forecaster = RooflineForecaster() if fallback is None else fallback
         self._about: tuple[str, str] = ("", "")
         self._measured: list[tuple[Subject, Measurement]] = []
 
     def learn(self, task: Task, device: Device, measured: Sequence[tuple[Subject, Measurement]]) -> None:
         """Keep the measurements, of which each prompt shows the nearest; what was learnt before is forgotten."""
-        self._fallback.learn(task, device, measured)
+        for other in (self._fallback, self._trees):
+            if other is not None:
+                other.learn(task, device, measured)
         self._about, self._measured = (task.name, device.id), list(measured)
 
     def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
@@ -102,13 +110,14 @@ class LmForecaster:
         asked = [i for i in range(len(subjects)) if not doomed[i]]
         requests = self.requests(task, device, [subjects[i] for i in asked])
         readings = dict(zip(asked, self._readings(requests), strict=True))
+        words = self._words(task, device, subjects)
         found, troubles = [], []
         for i, fallback in enumerate(wide):
             reading = readings.get(i)
             trouble = _trouble(reading)
             troubles.append(trouble)
             if isinstance(reading, answer.Answer):
-                found.append(_believed(reading))
+                found.append(_believed(reading, words[i]))
             else:
                 found.append(replace(fallback, p_fail=CERTAIN) if doomed[i] else fallback)
         self.last_troubles = tuple(troubles)
@@ -123,17 +132,11 @@ class LmForecaster:
         """What the model is asked about each subject, the first time; pure."""
         measured = self._measured if self._about == (task.name, device.id) else []
         known_s = reference_times_s([measurement for _, measurement in measured])
+        if self._style in brief.STYLES:
+            return self._brief_requests(task, device, subjects, known_s)
         direct = self._form == "direct"
-        asker, reference = None, None
-        if self._style == brief.STYLE:
-            asker = brief.Asker(task, device, {name: seconds * 1e6 for name, seconds in known_s.items()})
-            reference = brief.reference_base(task)
         found = []
         for subject in subjects:
-            if asker is not None and reference is not None:
-                asked = asker.messages(subject, reference, self._form)
-                found.append(Request(asked, None, answer.CHOICES if direct else (), 1 if direct else self._max_tokens))
-                continue
             near = nearest(subject.candidate, measured, self._neighbours) if "neighbours" in self._show else []
             evidence = prompt.Evidence(near, known_s)
             text = prompt.messages(task, device, subject, evidence, self._form, self._show)
@@ -146,6 +149,21 @@ class LmForecaster:
                 )
             )
         return found
+
+    def _brief_requests(
+        self, task: Task, device: Device, subjects: Sequence[Subject], known_s: Mapping[str, float]
+    ) -> list[Request]:
+        """Questions as trained models know them."""
+        asker = brief.Asker(task, device, {name: seconds * 1e6 for name, seconds in known_s.items()})
+        reference = brief.reference_base(task)
+        words = self._words(task, device, subjects)
+        asked = [asker.messages(one, reference, self._form, word) for one, word in zip(subjects, words, strict=True)]
+        choices, most = (answer.CHOICES, 1) if self._form == "direct" else ((), self._max_tokens)
+        return [Request(messages, None, choices, most) for messages in asked]
+
+    def _words(self, task: Task, device: Device, subjects: Sequence[Subject]) -> Sequence[Forecast | None]:
+        """What the trees expect, where the model is told."""
+        return [None] * len(subjects) if self._trees is None else self._trees.forecast(task, device, subjects)
 
     def _readings(self, requests: Sequence[Request]) -> list[_Reading]:
         outcomes = self._ask(requests)
@@ -181,7 +199,8 @@ class LmForecaster:
             return outcome
         if self._form == "direct":
             return answer.read_choices(self._corrected(outcome.choice_probs or {}))
-        reading = answer.read(outcome.text)
+        text = outcome.text
+        reading = hundredths.read(text) if self._style in brief.STYLES else answer.read(text)
         if isinstance(reading, answer.Unreadable) and outcome.cut_off:
             return replace(reading, message=f"{reading.message}; the answer was cut off, so reason less")
         return reading
@@ -223,10 +242,14 @@ def from_name(name: str, cache_folder: Path | None = None) -> LmForecaster:
         raise BadModelName(f"{name!r}: {error}") from error
 
 
-def _believed(reading: answer.Answer) -> Forecast:
-    """The stated distribution with a little doubt added: no bin is impossible and nothing is certain."""
+def _believed(reading: answer.Answer, word: Forecast | None) -> Forecast:
+    """The stated distribution with a little doubt added: no bin is impossible and nothing is certain.
+
+    Within a bin the model says nothing; where it was told the word of trees, that stands there.
+    """
     probs = [(1.0 - FLOOR) * prob + FLOOR / N_BINS for prob in reading.probs]
-    return Forecast.from_bins(probs, min(CERTAIN, max(1.0 - CERTAIN, reading.p_fail)))
+    p_fail = min(CERTAIN, max(1.0 - CERTAIN, reading.p_fail))
+    return Forecast.from_bins(probs, p_fail) if word is None else word.with_bins(probs, p_fail)
 
 
 def _trouble(reading: _Reading | None) -> str | None:
@@ -239,7 +262,7 @@ def _once_more(request: Request, outcome: _Outcome, reading: _Reading) -> Reques
     """The request again, after what was answered and why it could not be read."""
     said = outcome.text[-QUOTED_CHARACTERS:] if isinstance(outcome, Reply) else ""
     why = reading.message if isinstance(reading, answer.Unreadable) else ""
-    complaint = f"That could not be read: {why}. Answer again with the JSON object alone."
+    complaint = f"That could not be read: {why}. Answer again, in the form asked for and with nothing else."
     return replace(
         request, messages=(*request.messages, Message("assistant", said or "(nothing)"), Message("user", complaint))
     )

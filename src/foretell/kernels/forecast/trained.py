@@ -25,6 +25,7 @@ from foretell.kernels.forecast.roofline import CERTAIN, build_failed, reference_
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Subject
 from foretell.kernels.task import Task, Workload
+from foretell.trees import FloatArray
 
 LEAST_CHANCE = 1.0 - CERTAIN
 
@@ -136,9 +137,13 @@ class TrainedForecaster:
         wider = np.where([a.physics for a in asked], tier.widening(table), WIDEST)
         scales = tier.scales(table) * wider
         chances = np.clip(tier.failures(table, regime), LEAST_CHANCE, CERTAIN)
-        shape = np.array(tier.spread[f"{regime}, foreign" if asked[0].foreign else regime])
-        values = means[:, None] + scales[:, None] * shape[None, :]
-        return [
-            Forecast.from_quantiles(LEVELS, row, chance)
-            for row, chance in zip(values.tolist(), chances.tolist(), strict=True)
-        ]
+        return told(means, scales, tier.spread[f"{regime}, foreign" if asked[0].foreign else regime], chances)
+
+
+def told(means: FloatArray, scales: FloatArray, shape: Sequence[float], chances: FloatArray) -> list[Forecast]:
+    """Forecasts of one shape (quantiles at `LEVELS`) around their means, each by its own scale."""
+    values = means[:, None] + scales[:, None] * np.array(shape)[None, :]
+    return [
+        Forecast.from_quantiles(LEVELS, row, chance)
+        for row, chance in zip(values.tolist(), chances.tolist(), strict=True)
+    ]

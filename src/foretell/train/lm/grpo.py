@@ -36,7 +36,7 @@ class GrpoSettings:
     steps: int = 40
     questions: int = 32
     answers: int = 8
-    longest: int = 112
+    longest: int = 48
     longest_prompt: int = 2_048
     rate: float = 1e-4
     temperature: float = 1.0
@@ -73,6 +73,7 @@ def improve(
         Pace(settings.steps, settings.rate, seconds, warmup=0.1, save_every_s=save_every_s),
         asdict(settings) | {"stage": "grpo", "world": world.name},
     )
+    mark = world.mark if settings.answer_only else None
     start = [p.detach().clone() for _, p in student.learning()] if settings.kl_weight > 0.0 else None
     figures: list[dict[str, float]] = []
     sampled_tokens, sampling_s, skipped, collapsed = 0, 0.0, 0, 0
@@ -95,7 +96,7 @@ def improve(
             if any(advantage)
         ]
         skipped += len(questions) - len(groups)
-        loss = _learn(student, groups, settings, start) if groups else 0.0
+        loss = _learn(student, groups, settings, start, mark) if groups else 0.0
         norm = course.learn(loss)
         one = _figures(told, won)
         collapsed = collapsed + 1 if one["same_confidence"] > COLLAPSED_SHARE else 0
@@ -135,19 +136,21 @@ def _questions(student: Student, world: World, settings: GrpoSettings, seed: int
     return found
 
 
-def _learn(student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None) -> float:
+def _learn(
+    student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None, mark: str | None = None
+) -> float:
     """Gradients of the policy loss over all groups; the loss.
 
     Fused attention has been seen to give gradients that are no numbers (torch 2.11 on an H200, one question at a time,
     where plain arithmetic and other numbers of questions gave sound ones). Such a step is done again without it.
     """
     torch: Any = importlib.import_module("torch")
-    loss = _gradients(student, groups, settings, start)
+    loss = _gradients(student, groups, settings, start, mark)
     if math.isfinite(loss) and not _sound(student):
         _forget(student)
         attention: Any = importlib.import_module("torch.nn.attention")
         with attention.sdpa_kernel(attention.SDPBackend.MATH):
-            loss = _gradients(student, groups, replace(settings, groups_at_once=1), start)
+            loss = _gradients(student, groups, replace(settings, groups_at_once=1), start, mark)
         torch.cuda.empty_cache()
     return loss
 
@@ -162,18 +165,20 @@ def _forget(student: Student) -> None:
         parameter.grad = None
 
 
-def _gradients(student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None) -> float:
+def _gradients(
+    student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None, mark: str | None
+) -> float:
     """Gradients of a few groups at once; of fewer where the memory asks for it."""
     torch: Any = importlib.import_module("torch")
     at_once = settings.groups_at_once
-    counted = sum(len(_learnt(a, student, settings.answer_only)) for g in groups for a in g.answers)
+    counted = sum(len(_learnt(a, student, mark)) for g in groups for a in g.answers)
     while True:
         try:
             total = 0.0
             for at in range(0, len(groups), at_once):
                 part = groups[at : at + at_once]
-                logs, old, gains = packed_logs(student, part, settings.answer_only)
-                reference = _reference_logs(student, part, settings, start)
+                logs, old, gains = packed_logs(student, part, mark)
+                reference = _reference_logs(student, part, mark, start)
                 loss = losses.policy(logs, old, gains, settings.clip, settings.kl_weight, reference)
                 share = logs.shape[0] / max(1, counted)
                 (share * loss).backward()
@@ -188,8 +193,11 @@ def _gradients(student: Student, groups: Sequence[Group], settings: GrpoSettings
         at_once //= 2
 
 
-def packed_logs(student: Student, groups: Sequence[Group], answer_only: bool = False) -> tuple[Any, Any, Any]:
-    """Log probabilities now of all learnt tokens of all answers, those at sampling, and their advantages."""
+def packed_logs(student: Student, groups: Sequence[Group], mark: str | None = None) -> tuple[Any, Any, Any]:
+    """Log probabilities now of all learnt tokens of all answers, those at sampling, and their advantages.
+
+    With a `mark`, reasoning before it is not learnt from.
+    """
     torch: Any = importlib.import_module("torch")
     device = student.device
     width = max(len(g.prompt) + sum(len(a.tokens) for a in g.answers) for g in groups)
@@ -210,7 +218,7 @@ def packed_logs(student: Student, groups: Sequence[Group], answer_only: bool = F
             ids[row, at : at + length] = torch.tensor(answer.tokens)
             positions[row, at : at + length] = torch.arange(n, n + length)
             owner[row, at : at + length] = number
-            for k in _learnt(answer, student, answer_only):
+            for k in _learnt(answer, student, mark):
                 rows.append(row)
                 columns.append(n - 1 if k == 0 else at + k - 1)  # the place whose next token this is
                 tokens.append(answer.tokens[k])
@@ -232,17 +240,18 @@ def packed_logs(student: Student, groups: Sequence[Group], answer_only: bool = F
     return logs, torch.tensor(old, device=device), torch.tensor(gains, device=device)
 
 
-def _learnt(answer: Sampled, student: Student, answer_only: bool) -> list[int]:
-    """Places of the answer's tokens that are learnt from: all, or those from the opening brace on."""
-    if not answer_only:
-        return list(range(len(answer.tokens)))
-    for k, token in enumerate(answer.tokens):
-        if "{" in student.tokenizer.decode([token]):
-            return list(range(k, len(answer.tokens)))
-    return list(range(len(answer.tokens)))
+def _learnt(answer: Sampled, student: Student, mark: str | None) -> list[int]:
+    """Places of the answer's tokens that are learnt from: all, or those from the last mark on where there is one."""
+    count = len(answer.tokens)
+    text = "" if mark is None else student.tokenizer.decode(answer.tokens)
+    begin = text.rfind(mark) if mark else -1
+    first = 0
+    while begin > 0 and first < count and len(student.tokenizer.decode(answer.tokens[: first + 1])) <= begin:
+        first += 1
+    return list(range(first, count))
 
 
-def _reference_logs(student: Student, groups: Sequence[Group], settings: GrpoSettings, start: list[Any] | None) -> Any:
+def _reference_logs(student: Student, groups: Sequence[Group], mark: str | None, start: list[Any] | None) -> Any:
     """The same log probabilities by the adapter that training began with; None where nobody asks."""
     if start is None:
         return None
@@ -251,7 +260,7 @@ def _reference_logs(student: Student, groups: Sequence[Group], settings: GrpoSet
     with torch.no_grad():
         for (_, parameter), old in zip(student.learning(), start, strict=True):
             parameter.copy_(old)
-        logs, _, _ = packed_logs(student, groups, settings.answer_only)
+        logs, _, _ = packed_logs(student, groups, mark)
         for (_, parameter), own in zip(student.learning(), now, strict=True):
             parameter.copy_(own)
     return logs.detach()

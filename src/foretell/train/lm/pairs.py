@@ -3,9 +3,12 @@
 A pair is a base (the reference, or a measured candidate) and a candidate. Its target is a distribution over the bins:
 the measured ratio with the doubt that its paired samples leave, or a failure. Pairs are drawn so that every operation,
 and within it every outcome that is not rare, has the same mass: a few rows drawn over and over would be learnt by
-heart. For the same reason some questions leave the sources out. Nothing of a held-out operation, family or written
-kernel is ever drawn, nor a near copy of one (the corpus marks those); some training operations are kept back to
-calibrate by.
+heart. For the same reason some questions leave the sources out, and numbers of builds are changed a little. Nothing of
+a held-out operation, family or written kernel is ever drawn, nor a near copy of one (the corpus marks those); some
+training operations are kept back to calibrate by.
+
+With `trees` (forecasts by trees that were not shown the row), some questions tell what those expect; where one does
+not, part of its target is what they expect, which is less of an accident than one measurement.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,15 +24,19 @@ import numpy as np
 from foretell.belief import Forecast, bins
 from foretell.kernels.evaluate.data import Data
 from foretell.kernels.evaluate.pools import Pool
-from foretell.kernels.forecast import answer, brief
+from foretell.kernels.forecast import answer, brief, hundredths
 from foretell.kernels.forecast.roofline import reference_times_s
 from foretell.kernels.measurement import Measurement
+from foretell.train.lm.trees import NEW_OPERATION, LeftOut
 from foretell.train.lm.world import Example, Form
 
 CHOICES = (answer.FAILURE_KEY, *bins.KEYS)  # a failure is worse than the slowest
 REFERENCE_SHARE = 0.65  # of the pairs have the reference as base: that is what is asked in use
 BLIND_SHARE = 0.4  # of the questions show no sources, only what is known of the builds
 COMMON = 24  # rows from which on an outcome has the mass of any other; rarer ones have less, each row the same
+TOLD_SHARE = 0.5  # of the questions against the reference tell what trees expect, where that is known
+TAUGHT = 0.5  # of the target is by the trees in questions that do not
+NUDGE_LOG2 = 0.06  # standard deviation of what is added to a build's numbers while learning
 STRUCTURED_SHARE = 0.25  # of the questions ask for a written distribution
 CHECK_SHARE = 0.1  # of the training operations are kept back
 BLUR_LOG2 = 0.2  # added to the doubt while learning: where in its bin a speedup lies is worth knowing too
@@ -48,33 +55,44 @@ class _Ground:
     worked: tuple[int, ...]
 
 
-class KernelPairs:
-    """Pairs from a corpus; see the module. `reference_share` 1 leaves out pairs of two candidates.
+@dataclass(frozen=True)
+class Drawing:
+    """How questions are drawn: the shares of pairs with the reference as base, of written answers, of questions without
+    sources and of those that tell the trees' word; how much targets and numbers are blurred (log2); and how much of the
+    target is the trees' where their word is not told."""
 
-    `blur_log2` widens the targets of `train`, and `blind_share` of its questions show no sources.
-    """
+    reference: float = REFERENCE_SHARE
+    structured: float = STRUCTURED_SHARE
+    blind: float = BLIND_SHARE
+    told: float = TOLD_SHARE
+    taught: float = TAUGHT
+    blur_log2: float = BLUR_LOG2
+    nudge_log2: float = NUDGE_LOG2
+
+
+# As questions come in use, in the written form, with the targets that measuring gave.
+IN_USE = Drawing(reference=1.0, structured=1.0, blind=0.0, told=1.0, taught=0.0, blur_log2=0.0, nudge_log2=0.0)
+
+
+class KernelPairs:
+    """Pairs from a corpus; see the module. `trees` are forecasts by trees that were not shown the row."""
 
     name = "kernels"
-    style = brief.STYLE
+    mark = hundredths.MARK
     choices = CHOICES
 
     def __init__(
-        self,
-        data: Data,
-        structured_share: float = STRUCTURED_SHARE,
-        reference_share: float = REFERENCE_SHARE,
-        kind: str = "gpu",
-        blind_share: float = BLIND_SHARE,
-        blur_log2: float = BLUR_LOG2,
+        self, data: Data, trees: LeftOut | None = None, drawing: Drawing | None = None, kind: str = "gpu"
     ) -> None:
+        self.style = brief.ALONE if trees is None else brief.TOLD
         self._data, self._kind = data, kind
-        self._structured, self._reference = structured_share, reference_share
-        self._blind, self._blur = blind_share, blur_log2
+        self._trees: LeftOut = {} if trees is None else trees
+        self._drawing = drawing or Drawing()
 
     @staticmethod
-    def for_policy(data: Data) -> KernelPairs:
+    def for_policy(data: Data, trees: LeftOut | None = None) -> KernelPairs:
         """Questions as they come in use, in the written form, with the targets that measuring gave."""
-        return KernelPairs(data, structured_share=1.0, reference_share=1.0, blind_share=0.0, blur_log2=0.0)
+        return KernelPairs(data, trees, IN_USE)
 
     def train(self, count: int, seed: int) -> list[Example]:
         return [self._drawn(rng) for rng in _rngs(seed, count)]
@@ -83,13 +101,18 @@ class KernelPairs:
         rng = np.random.default_rng([seed, 1])
         rows = [(ground, i) for ground in self._kept_back for i in range(len(ground.pool))]
         taken = rng.permutation(len(rows))[:count].tolist()
-        return [_example(ground, i, ground.reference, "direct") for ground, i in (rows[at] for at in taken)]
+        return [
+            _example(ground, i, ground.reference, "direct", trees=self._word(ground, i, NEW_OPERATION))
+            for ground, i in (rows[at] for at in taken)
+        ]
 
     def answer(self, target: Sequence[float]) -> str:
-        return brief.answer_text((*target[1:], target[0]))
+        failed, worked = target[0], math.fsum(target[1:])
+        given = [p / worked for p in target[1:]] if worked > 0.0 else [1.0 / bins.N_BINS] * bins.N_BINS
+        return f"{hundredths.MARK} {hundredths.say(failed, given)}"
 
     def read(self, text: str) -> tuple[float, ...] | None:
-        found = answer.read(text)
+        found = hundredths.read(text)
         if isinstance(found, answer.Unreadable):
             return None
         return (found.p_fail, *((1.0 - found.p_fail) * prob for prob in found.probs))
@@ -111,15 +134,28 @@ class KernelPairs:
         return self._grounds[1]
 
     def _drawn(self, rng: np.random.Generator) -> Example:
-        grounds = self._grounds[0]
+        grounds, how = self._grounds[0], self._drawing
         ground = grounds[rng.integers(len(grounds))]
-        form: Form = "structured" if rng.random() < self._structured else "direct"
-        sources = rng.random() >= self._blind
-        if rng.random() < self._reference or len(ground.worked) < 2:
-            return _example(ground, _balanced(ground.by_bin, rng), ground.reference, form, self._blur, sources)
-        at = int(ground.worked[rng.integers(len(ground.worked))])
-        base = brief.Base(ground.pool.subjects[at], ground.pool.measured[at].log2_speedup, is_reference=False)
-        return _example(ground, self._against(ground, at, rng), base, form, self._blur, sources)
+        form: Form = "structured" if rng.random() < how.structured else "direct"
+        sources, told = rng.random() >= how.blind, rng.random() < how.told
+        regimes = sorted(self._trees)
+        regime = regimes[int(rng.integers(len(regimes)))] if regimes else ""
+        if rng.random() < how.reference or len(ground.worked) < 2:
+            base, i = ground.reference, _balanced(ground.by_bin, rng)
+        else:
+            at = int(ground.worked[rng.integers(len(ground.worked))])
+            base = brief.Base(ground.pool.subjects[at], ground.pool.measured[at].log2_speedup, is_reference=False)
+            i, told = self._against(ground, at, rng), False
+        blur = None if how.nudge_log2 == 0.0 else _nudging(how.nudge_log2, rng)
+        word = self._word(ground, i, regime)
+        found = _example(ground, i, base, form, how.blur_log2, sources, word if told else None, blur)
+        if told or word is None or how.taught == 0.0:
+            return found
+        return replace(found, target=_blended(found.target, choice_probs(word.shifted(-base.log2)), how.taught))
+
+    def _word(self, ground: _Ground, i: int, regime: str) -> Forecast | None:
+        """What trees that were not shown this row expect of it, where that is known."""
+        return self._trees.get(regime, {}).get((ground.pool.device.name, ground.pool.ids[i]))
 
     def _against(self, ground: _Ground, base: int, rng: np.random.Generator) -> int:
         """A candidate whose speed over the base is in a bin drawn at random among those that there are."""
@@ -142,8 +178,20 @@ def target_of(measurement: Measurement, base_log2: float = 0.0, base_std: float 
     if not measurement.ok:
         return (1.0, *(0.0 for _ in bins.KEYS))
     std = math.hypot(std_log2(measurement), base_std)
-    forecast = Forecast.from_normal(measurement.log2_speedup - base_log2, std, 0.0)
-    return (0.0, *forecast.bins())
+    return choice_probs(Forecast.from_normal(measurement.log2_speedup - base_log2, std, 0.0))
+
+
+def choice_probs(forecast: Forecast) -> tuple[float, ...]:
+    """A forecast as probabilities of the choices."""
+    return (forecast.p_fail, *((1.0 - forecast.p_fail) * p for p in forecast.bins()))
+
+
+def _blended(measured: Sequence[float], told: Sequence[float], share: float) -> tuple[float, ...]:
+    return tuple((1.0 - share) * p + share * q for p, q in zip(measured, told, strict=True))
+
+
+def _nudging(std_log2: float, rng: np.random.Generator) -> brief.Blur:
+    return lambda value: value * 2.0 ** (std_log2 * rng.standard_normal())
 
 
 def std_log2(measurement: Measurement) -> float:
@@ -163,11 +211,21 @@ def _ground(pool: Pool) -> _Ground:
     return _Ground(pool, asker, brief.reference_base(pool.task), tuple(map(tuple, by_bin)), worked)
 
 
-def _example(ground: _Ground, i: int, base: brief.Base, form: Form, blur: float = 0.0, sources: bool = True) -> Example:
+def _example(
+    ground: _Ground,
+    i: int,
+    base: brief.Base,
+    form: Form,
+    blur_log2: float = 0.0,
+    sources: bool = True,
+    trees: Forecast | None = None,
+    blur: brief.Blur | None = None,
+) -> Example:
     pool = ground.pool
     subject, outcome = pool.subjects[i], pool.measured[i]
-    asked = ground.asker.messages(subject, base, "direct" if form == "direct" else "distribution", sources)
-    std = math.hypot(blur, 0.0 if base.is_reference else LEAST_STD_LOG2)
+    answered = "direct" if form == "direct" else "distribution"
+    asked = ground.asker.messages(subject, base, answered, trees, sources, blur)
+    std = math.hypot(blur_log2, 0.0 if base.is_reference else LEAST_STD_LOG2)
     return Example(asked, form, target_of(outcome, base.log2, std), pool.group)
 
 

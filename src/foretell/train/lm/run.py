@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels.evaluate.data import Data
+from foretell.kernels.forecast import brief
+from foretell.lm.adapter import Card
 from foretell.train.lm import base as bases
 from foretell.train.lm import calibrate
 from foretell.train.lm.errors import TrainingTrouble
 from foretell.train.lm.grpo import GrpoSettings, improve
 from foretell.train.lm.pairs import KernelPairs
 from foretell.train.lm.supervised import SftSettings, supervise
+from foretell.train.lm.trees import left_out
 
 CHECKED = 1200  # questions to calibrate by
 
@@ -37,6 +40,7 @@ class Wanted:
     rank: int = 16
     seed: int = 0
     dtype: str = "bfloat16"
+    alone: bool = False
 
 
 def train_lm(
@@ -51,7 +55,8 @@ def train_lm(
             "the policy stage goes on from an adapter that can answer: --from RUN/adapter of an sft run"
         )
     policy = wanted.stage == "grpo"
-    world = KernelPairs.for_policy(data) if policy else KernelPairs(data)
+    trees = left_out(data, say) if _told(wanted) else None
+    world = KernelPairs.for_policy(data, trees) if policy else KernelPairs(data, trees)
     lora = None if wanted.start else bases.LoraSettings(wanted.rank, 2 * wanted.rank)
     say("reading the weights")
     student = bases.load(wanted.base, world.choices, lora, wanted.start, wanted.dtype, loaded=loaded)
@@ -78,3 +83,9 @@ def train_lm(
     bases.save(student, wanted.into / "adapter", world.style, calibration, about)
     use = f"--forecaster local:{wanted.into / 'adapter'}?base={wanted.base}"
     return f"{done['steps']} steps in {done['seconds']:.0f} s; {use}"
+
+
+def _told(wanted: Wanted) -> bool:
+    """Whether questions tell what trees expect: as the adapter that is gone on from has been asked, or as wanted."""
+    card = Card.read(wanted.start) if wanted.start else None
+    return not wanted.alone if card is None else card.style == brief.TOLD

@@ -27,7 +27,7 @@ class Stored:
     """A world whose training examples come from a file, in its order; all else is that of another world."""
 
     def __init__(self, path: Path, world: World) -> None:
-        self.name, self.style, self.choices = world.name, world.style, world.choices
+        self.name, self.style, self.mark, self.choices = world.name, world.style, world.mark, world.choices
         self._path, self._world = path, world
         self.check, self.answer, self.read = world.check, world.answer, world.read
 

@@ -25,10 +25,12 @@ class Example:
 
 class World(Protocol):
     """Where questions come from. `choices` are the one-token answers, worst first, so that their order means something;
-    `style` names the way of asking and goes into an adapter's card."""
+    `style` names the way of asking and goes into an adapter's card; a written answer begins with `mark`, and what
+    stands before it is reasoning."""
 
     name: str
     style: str
+    mark: str
     choices: tuple[str, ...]
 
     def train(self, count: int, seed: int) -> list[Example]:
