@@ -160,10 +160,12 @@ def test_numbers_of_builds_are_nudged_while_learning(data: Data) -> None:
     plain = KernelPairs(data, drawing=Drawing(nudge_log2=0.0)).train(30, 0)
     nudged = KernelPairs(data, drawing=Drawing(nudge_log2=0.1)).train(30, 0)
     for own, other in zip(nudged, plain, strict=True):
-        counts = [re.findall(r"(registers|threads|launches) (\d+)", e.messages[0].content) for e in (own, other)]
-        for (name, near), (_, exact) in zip(*counts, strict=True):
-            assert int(exact) * 0.6 <= int(near) <= int(exact) * 1.7, name
-            assert int(exact) >= brief.SMALL or near == exact
+        for chosen in ("registers", "spilled", "threads"):
+            exact = re.compile(rf"{chosen} [\d.k]+, ")
+            assert exact.findall(own.messages[0].content) == exact.findall(other.messages[0].content)
+        counts = [re.findall(r"instructions (\d+)", e.messages[0].content) for e in (own, other)]
+        for near, number in zip(*counts, strict=True):
+            assert int(number) * 0.6 <= int(near) <= int(number) * 1.7
     assert sum(own.messages != other.messages for own, other in zip(nudged, plain, strict=True)) > 25
 
 

@@ -45,6 +45,7 @@ _COUNTS = (
     ("load lanes", "build.dry_load_lanes"),
     ("store lanes", "build.dry_store_lanes"),
 )
+_VARIES = ("build.instructions", "build.inner_instructions")  # with the compiler; the other counts were chosen
 _LOGS = (
     ("waves", "relative.waves"),
     ("resident", "relative.resident"),
@@ -64,7 +65,6 @@ _BINS = (
     + f", {bins.KEYS[-1]} above"
 )
 _HIDDEN = "Source not shown."
-SMALL = 20.0  # counts below this are exact whatever a `blur` does: threads, launches, lanes
 _ONE_LETTER = "Answer with one letter."
 _DISTRIBUTION = f'Answer with hundredths, as in "{hundredths.MARK} X 5, D 20, E 75".'
 
@@ -155,7 +155,7 @@ class Asker:
         found = self._seen(subject).numbers
         near = blur or _same
         counts = [
-            f"{words} {_short(near(found[key]) if found[key] >= SMALL else found[key], 3)}"
+            f"{words} {_short(near(found[key]) if key in _VARIES else found[key], 3)}"
             for words, key in _COUNTS
             if key in found
         ]
