@@ -70,7 +70,8 @@ def scored(
     p: Floats, shown: Shown, limit: Threshold, ways: Sequence[ErrorClass | None] | None = None
 ) -> dict[str, Any]:
     """Everything that is reported of one critic on one set of rows."""
-    bad, above = shown.bad, p > np.array([limit.of(sort) for sort in shown.sort.tolist()])
+    told = zip(shown.sort.tolist(), shown.stated.tolist(), strict=True)
+    bad, above = shown.bad, p > np.array([limit.of(sort, stated) for sort, stated in told])
     curve = cluster_bootstrap(auroc_of, p, bad.astype(float), groups=shown.task, replicates=REPLICATES)
     best_recall, best_false = at_best(p, bad)
     found: dict[str, Any] = {
@@ -80,7 +81,7 @@ def scored(
         "auroc": round(curve.value, 4),
         "auroc_interval": [round(curve.low, 4), round(curve.high, 4)],
         "ece": round(ece(p, bad), 4),
-        "threshold": limit.to_dict(),
+        "threshold": (limit if shown.stated.any() or limit.silent is None else limit.silent).to_dict(),
         "recall": round(float(above[bad].mean()), 4),
         "false_interruptions": round(float(above[~bad].mean()), 4),
         "oracle_recall": round(best_recall, 4),
@@ -126,7 +127,7 @@ def compare(model: CriticModel, train_rows: Shown, held_out: Shown) -> dict[str,
         share = float(known.bad.mean())
         by_rules = threshold_for(rules(known)[~known.bad], BOUND)
         found[name] = {
-            "embedded": scored(p_bad, new, model.threshold(BOUND, stated), model.ways(new.table)),
+            "embedded": scored(p_bad, new, model.threshold(BOUND), model.ways(new.table)),
             "rules": scored(rules(new), new, by_rules),
             "majority": scored(np.full(len(new.bad), share), new, Threshold(share, BOUND, 0)),
         }
@@ -186,10 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--into", type=Path, default=RESULTS)
+    parser.add_argument("--recorded", action="store_true", help="learn from what was recorded alone, without variants")
     parser.add_argument("--save", type=Path, help="keep the trained model there")
     options = parser.parse_args(arguments)
     rows = list(read_rows(options.folder))
-    shown = describe(options.folder, rows, print, os.cpu_count() or 1)
+    shown = describe(options.folder, rows, print, os.cpu_count() or 1, vary=not options.recorded)
     known, new = shown.where(~shown.held_out), shown.where(shown.held_out)
     model = train(known, options.seed, say=print)
     if options.save is not None:
@@ -203,6 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "rows": {"train": sum(row.split == "train" for row in rows), "held_out": len(held_out)},
         "tasks": {"train": len(set(known.task.tolist())), "held_out": len(set(new.task.tolist()))},
         "features": len(model.names),
+        "variants": int((~known.as_recorded).sum()) // 2,
         "held_out": compare(model, known, new),
         "times": timed(options.folder, [held_out[i] for i in chosen], model),
     }

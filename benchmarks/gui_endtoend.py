@@ -265,7 +265,7 @@ def fit(data: Path, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     rows = [row for row in read_rows(data) if row.split == "train"]
-    shown = describe(data, rows, print, os.cpu_count() or 1)
+    shown = describe(data, rows, print, os.cpu_count() or 1, vary=True)
     train(shown, say=print).save(folder / CRITIC)
     kept = [not name.startswith(POINT_FEATURES) for name in shown.names]
     names = tuple(name for name, keep in zip(shown.names, kept, strict=True) if keep)

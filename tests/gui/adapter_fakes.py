@@ -17,6 +17,7 @@ from PIL import Image
 
 from foretell.gui.actions import Action, Platform
 from foretell.gui.adapters.screen import Fault, ScreenError
+from foretell.gui.bench.chromium import find_chromium
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason, Verdict
 
@@ -129,3 +130,9 @@ class Programs:
     @property
     def path(self) -> str:
         return str(self.folder) + os.pathsep + "/nowhere"
+
+
+def launching() -> dict[str, Any]:
+    """How Playwright is to launch the browser that is here."""
+    where = find_chromium()
+    return {"executable_path": None if where is None else str(where), "args": ["--no-sandbox"]}

@@ -31,6 +31,11 @@ def test_round_trip_through_json(action: Action) -> None:
     assert Action.from_dict(json.loads(json.dumps(action.to_dict()))) == action
 
 
+def test_keys_are_held_or_pressed() -> None:
+    assert Action(Kind.SCROLL, keys=("ctrl",), dy=1.0).held == ("ctrl",)
+    assert Action(Kind.KEY, keys=("ctrl", "a")).held == ()
+
+
 def test_only_what_is_set_is_written() -> None:
     assert Action(Kind.CLICK, Point(1, 2)).to_dict() == {"kind": "click", "point": {"x": 1, "y": 2}}
     assert Action(Kind.KEY, keys=("ctrl", "a")).to_dict() == {"kind": "key", "keys": ["ctrl", "a"]}

@@ -166,6 +166,24 @@ def test_what_input_cannot_type_is_told(device: Device, text: str) -> None:
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
+        (Action(Kind.KEY, keys=("volume_up",)), "keyevent 24"),
+        (Action(Kind.KEY, keys=("camera",)), "keyevent 27"),
+        (Action(Kind.KEY, keys=("clear",)), "keyevent 28"),
+        (Action(Kind.KEY, keys=("KP_0",)), "keyevent 144"),
+        (Action(Kind.KEY, keys=("question",)), "text ?"),
+        (Action(Kind.KEY, keys=("/",)), "keyevent 76"),
+        (Action(Kind.KEY, keys=("power",), seconds=2.0), "keyevent --longpress 26"),
+        (Action(Kind.KEY, keys=("power",), seconds=0.1), "keyevent 26"),
+        (Action(Kind.KEY, keys=("power", "volumedown"), seconds=2.0), "keycombination -t 2000 26 25"),
+    ],
+)
+def test_keys(action: Action, expected: str) -> None:
+    assert [" ".join(command[1:]) for command in commands(action, SIZE)] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
         (Action(Kind.SCROLL, dy=400.0), ["swipe 500 1200 500 800 300"]),
         (Action(Kind.SCROLL, dy=-400.0), ["swipe 500 800 500 1200 300"]),
         (Action(Kind.SCROLL, dx=200.0), ["swipe 600 1000 400 1000 300"]),
@@ -196,6 +214,8 @@ def test_swipes_stay_on_the_screen(x: float, y: float, dx: float, dy: float) -> 
         Action(Kind.OPEN, text="com.x; reboot"),
         Action(Kind.OPEN, text="Settings"),
         Action(Kind.KEY, keys=("f20",)),
+        Action(Kind.KEY, keys=("ctrl", "question")),
+        Action(Kind.CLICK, Point(1, 1), keys=("shift",)),
         Action(Kind.KEY, keys=("$(reboot)",)),
     ],
 )
@@ -229,3 +249,11 @@ def test_in_the_loop(device: Device) -> None:
     outcome = guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(1, 2)),)))
     assert outcome.observation.platform == "mobile"
     assert json.dumps(device.calls("input")) == '[["tap", "1", "2"]]'
+
+
+@pytest.mark.parametrize(("settle_s", "waits"), [(1.0, True), (0.0, False)])
+def test_it_comes_to_rest_after_an_action(device: Device, settle_s: float, waits: bool) -> None:
+    guarded = GuardedScreen(AdbScreen(settle_s=settle_s), NotingGuard(), "goal")
+    for _ in range(2):
+        guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(1, 2)),)))
+    assert (device.calls("adb").count(["exec-out", "screencap", "-p"]) > 2) is waits

@@ -119,6 +119,40 @@ def test_the_environments_own_actions_are_judged_too() -> None:
     assert page.names()[-1] == "CLICK_ELEMENT"
 
 
+def test_an_agent_that_ends_the_task_ends_the_episode() -> None:
+    for last in (Action(Kind.TERMINATE, success=True), Proposal((Action(Kind.ANSWER, text="done"),), closing=True)):
+        env, page, guard = guarded(objections=1)
+        env.reset()
+        *_, truncated, info = env.step(last)
+        assert (truncated, info["guard"]["finished"]) == (False, False)  # objected to
+        _, reward, terminated, truncated, info = env.step(last)
+        assert (reward, terminated, truncated) == (0.0, False, True)
+        assert info["guard"]["finished"]
+        assert info["guard"]["text"] == ""
+        assert guard.names()[-1] == "finished"
+        assert page.taken == []
+    env, _, _ = guarded()
+    env.reset()
+    *_, truncated, info = env.step(Action(Kind.ANSWER, text="42"))
+    assert (truncated, info["guard"]["finished"]) == (False, False)
+    _, _, terminated, truncated, info = env.step(Proposal((BUTTON, Action(Kind.TERMINATE, success=True))))
+    assert (terminated, truncated, info["guard"]["finished"]) == (True, False, True)
+
+
+def test_a_step_may_be_secret() -> None:
+    env, _, guard = guarded()
+    env.reset()
+    typed = Action(Kind.TYPE, text="hunter2")
+    for action, secret, told in (
+        (typed, False, False),
+        (typed, True, True),
+        (Proposal((typed,), secret=True), False, True),
+    ):
+        env.step(action, secret=secret)
+        assert guard.last("judge").secret is told
+        assert guard.last("executed").secret is told
+
+
 def test_a_bad_action_leaves_the_environment_untouched() -> None:
     env, page, _ = guarded(preset="shi17")
     with pytest.raises(ScreenError, match="reset"):
@@ -129,6 +163,7 @@ def test_a_bad_action_leaves_the_environment_untouched() -> None:
         Action(Kind.TYPE, text="no typing here"),
         Action(Kind.RIGHT_CLICK, Point(1, 1)),
         Action(Kind.KEY, keys=("ctrl", "f7")),
+        Action(Kind.CLICK, Point(1, 1), keys=("shift",)),
     ):
         with pytest.raises(ScreenError) as error:
             env.step(Proposal((BESIDE, bad)))
@@ -218,6 +253,16 @@ def test_browsergym_calls_there_and_back(action: Action, calls: list[str]) -> No
     translator = BrowserGymTranslator(scale=2.0)
     assert translator.theirs(action, (800, 600)) == calls
     assert translator.ours(calls[-1], (800, 600)) == action
+
+
+def test_browsergym_holds_keys() -> None:
+    translator = BrowserGymTranslator()
+    click = Action(Kind.CLICK, Point(1, 2), keys=("ctrl", "shift"))
+    down = ["keyboard_down('Control')", "keyboard_down('Shift')"]
+    up = ["keyboard_up('Shift')", "keyboard_up('Control')"]
+    assert translator.theirs(click, (800, 600)) == [*down, "mouse_click(1.0, 2.0)", *up]
+    held = Action(Kind.KEY, keys=("a",), seconds=2.0)
+    assert translator.theirs(held, (800, 600)) == ["keyboard_down('a')", "noop(2000.0)", "keyboard_up('a')"]
 
 
 @given(st.text(max_size=60))

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ from foretell.gui.adapters.loop import (
     guarded_step_async,
     joined,
 )
+from foretell.gui.adapters.rest import LOOK_EVERY_S, QUIET_S, SETTLE_S, Rest
 from foretell.gui.adapters.screen import Fault, ScreenError, checked, decode
 from foretell.gui.guard import Guard
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.parse import Form, read
+from foretell.gui.trace import TraceWriter
 from foretell.gui.verdict import Mode
 from tests.gui.adapter_fakes import NotingGuard, NotingScreen, awaited, png
 
@@ -145,6 +149,108 @@ def test_an_episode_ends_with_its_termination() -> None:
         over = True
 
     assert GuardedScreen(Over(), guard, "goal").run(Agent(Proposal((CLICK,)))) == []
+
+
+OPENAI = {"output": [{"type": "message", "content": [{"type": "output_text", "text": "I am done."}]}]}
+ANTHROPIC = {"role": "assistant", "content": [{"type": "text", "text": "I am done."}]}
+CALLED = {"output": [{"type": "function_call", "name": "answer", "arguments": '{"text": "I am done."}'}]}
+QWEN = '{"name": "computer_use", "arguments": {"action": "answer", "text": "I am done."}}'
+
+
+@pytest.mark.parametrize(("said", "form"), [(OPENAI, Form.OPENAI), (ANTHROPIC, Form.ANTHROPIC)])
+def test_a_closing_message_ends_an_episode(said: object, form: Form) -> None:
+    (outcome,) = GuardedScreen(NotingScreen(), NotingGuard(), "goal").run(Agent(read(said, form)), most_steps=5)
+    assert outcome.finished
+    assert outcome.answer == "I am done."
+    stopped = GuardedScreen(NotingScreen(), NotingGuard(10**6), "goal").step(Agent(read(said, form)))
+    assert not stopped.finished
+
+
+@pytest.mark.parametrize(("said", "form"), [(CALLED, Form.OPENAI), (QWEN, Form.QWEN)])
+def test_a_called_answer_may_be_followed_by_a_termination(said: object, form: Form) -> None:
+    agent = Agent(read(said, form), Proposal((END,)))
+    outcomes = GuardedScreen(NotingScreen(), NotingGuard(), "goal").run(agent, most_steps=5)
+    assert [(o.answer, o.finished) for o in outcomes] == [("I am done.", False), (None, True)]
+
+
+class SlowScreen(NotingScreen):
+    """After an action it shows `shown`, one picture a look, and stays at the last."""
+
+    def __init__(self, *shown: int, settle_s: float = 5.0) -> None:
+        super().__init__()
+        self.settle_s, self.looks = settle_s, 0
+        self._shown = list(shown)
+
+    def observe(self) -> Pixels:
+        self.looks += 1
+        if self.done and len(self._shown) > 1:
+            self._shown.pop(0)
+        return np.full((40, 60, 3), self._shown[0], np.uint8)
+
+
+def levels(screen: SlowScreen, wait: bool, first: Proposal) -> list[int]:
+    """What an agent is shown that proposes `first`, then the end."""
+    agent = Agent(first, Proposal((END,)))
+    if wait:
+        outcomes = awaited(AsyncGuardedScreen(SettlingAsyncScreen(screen), NotingGuard(), "goal").run(agent))
+    else:
+        outcomes = GuardedScreen(screen, NotingGuard(), "goal").run(agent)
+    return [int(o.observation.image[0, 0, 0]) for o in outcomes]
+
+
+class SettlingAsyncScreen(AsyncScreen):
+    def __init__(self, screen: SlowScreen) -> None:
+        super().__init__(screen)
+        self.settle_s = screen.settle_s
+
+
+@either
+def test_the_look_after_an_action_waits_for_its_result(wait: bool) -> None:
+    assert levels(SlowScreen(0, 1, 1, 2), wait, Proposal((CLICK,))) == [0, 2]
+    at_once = SlowScreen(0, 1, 1, 2, settle_s=0.0)
+    assert levels(at_once, wait, Proposal((CLICK,))) == [0, 1]
+    assert at_once.looks == 3
+
+
+@either
+def test_what_does_nothing_to_the_screen_is_not_waited_for(wait: bool) -> None:
+    for quiet in (Action(Kind.WAIT, seconds=0.0), Action(Kind.ANSWER, text="42")):
+        screen = SlowScreen(0, 1, 2, 3)
+        levels(screen, wait, Proposal((quiet,)))
+        assert screen.looks == 3
+
+
+def test_when_a_screen_has_come_to_rest() -> None:
+    def waited_s(*levels: int) -> float:
+        """Over looks of which each takes no time."""
+        now_s = [0.0]
+        rest = Rest(np.zeros((4, 4, 3), np.uint8), SETTLE_S, clock=lambda: now_s[0])
+        for level in (*levels, *[levels[-1]] * 100):
+            if rest.enough(np.full((4, 4, 3), level, np.uint8)):
+                break
+            now_s[0] += LOOK_EVERY_S
+        return now_s[0]
+
+    assert QUIET_S <= waited_s(1) < QUIET_S + LOOK_EVERY_S
+    assert waited_s(1, 1, 2) == pytest.approx(waited_s(1) + 2 * LOOK_EVERY_S)
+    assert SETTLE_S - LOOK_EVERY_S <= waited_s(0) <= SETTLE_S  # its effect may be yet to come
+    assert waited_s(*range(1, 50)) == waited_s(0)  # never at rest
+    assert waited_s(0, 0, 0, 0, 1) <= SETTLE_S
+
+
+@either
+def test_what_a_proposal_calls_secret_is_in_no_trace(tmp_path: Path, wait: bool) -> None:
+    def guard(name: str) -> Guard:
+        return Guard(Doubting(), trace=TraceWriter(tmp_path / name))
+
+    for name, secret in (("open", False), ("hidden", True)):
+        agent = Agent(Proposal((Action(Kind.TYPE, text="hunter2"),), "fill the field", secret=secret), Proposal((END,)))
+        if wait:
+            awaited(AsyncGuardedScreen(AsyncScreen(NotingScreen()), guard(name), "Fill it").run(agent))
+        else:
+            GuardedScreen(NotingScreen(), guard(name), "Fill it").run(agent)
+        (lines,) = (tmp_path / name).glob("*.jsonl")
+        assert ("hunter2" in lines.read_text("utf-8")) is not secret
 
 
 def test_an_awaited_episode_keeps_the_guard_off_the_event_loop() -> None:

@@ -16,9 +16,8 @@ from foretell.gui.adapters.playwright import (
     calls,
 )
 from foretell.gui.adapters.screen import Fault, ScreenError
-from foretell.gui.bench.chromium import NoChromium, find_chromium
 from foretell.gui.observation import Observation, Proposal
-from tests.gui.adapter_fakes import NotingGuard, awaited, png
+from tests.gui.adapter_fakes import NotingGuard, awaited, launching, png
 
 SIZE = (400, 200)
 PAGE = """<body style="margin:0;height:3000px;background:white">
@@ -29,26 +28,11 @@ var seen = []; function note(what) { seen.push(what) }
 for (const kind of ['dblclick', 'contextmenu', 'auxclick', 'mousedown', 'mouseup'])
   addEventListener(kind, e => note(kind + ' ' + Math.round(e.clientX) + ' ' + Math.round(e.clientY)))
 addEventListener('keydown', e => note('key ' + (e.ctrlKey ? 'ctrl ' : '') + e.key))
+addEventListener('mousedown', e => { if (e.shiftKey) note('with shift') })
+addEventListener('wheel', e => { if (e.altKey) note('wheel with alt') })
+addEventListener('keyup', e => note('up ' + e.key))
 addEventListener('click', e => { if (e.detail == 3) note('triple') })
 </script>"""
-
-
-def launching() -> dict[str, Any]:
-    where = find_chromium()
-    return {"executable_path": None if where is None else str(where), "args": ["--no-sandbox"]}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import Error, sync_playwright
-
-    with sync_playwright() as playwright:
-        try:
-            opened = playwright.chromium.launch(**launching())
-        except Error as error:
-            raise NoChromium(str(error).splitlines()[0]) from None
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -93,7 +77,7 @@ def test_keyboard_and_wheel(page: Any) -> None:
     screen.perform(Action(Kind.KEY, keys=("enter",)))
     found = seen(page)
     assert "key ctrl a" in found
-    assert found[-1] == "key Enter"
+    assert found[-2:] == ["key Enter", "up Enter"]
     screen.perform(Action(Kind.SCROLL, dy=300.0))
     page.wait_for_function("scrollY == 150")
     screen.perform(Action(Kind.SCROLL, Point(10, 10), dy=-300.0))
@@ -101,6 +85,45 @@ def test_keyboard_and_wheel(page: Any) -> None:
     screen.perform(Action(Kind.WAIT, seconds=0.0))
     screen.perform(Action(Kind.ANSWER, text="done"))
     screen.perform(Action(Kind.TERMINATE))
+
+
+def test_keys_are_held_meanwhile_and_let_go(page: Any) -> None:
+    screen = PlaywrightScreen(page)
+    screen.perform(Action(Kind.CLICK, Point(300, 150), keys=("shift",)))
+    assert seen(page) == ["key Shift", "mousedown 150 75", "with shift", "mouseup 150 75", "up Shift"]
+    screen.perform(Action(Kind.SCROLL, Point(300, 150), keys=("alt",), dy=20.0))
+    page.wait_for_function("seen.includes('wheel with alt')")
+    screen.perform(Action(Kind.KEY, keys=("KP_0",)))
+    screen.perform(Action(Kind.KEY, keys=("question",)))
+    assert seen(page)[-4:] == ["key 0", "up 0", "key ?", "up ?"]
+    page.evaluate("addEventListener('keydown', e => at = e.timeStamp)")
+    page.evaluate("addEventListener('keyup', e => took = e.timeStamp - at)")
+    screen.perform(Action(Kind.KEY, keys=("a",), seconds=0.3))
+    assert page.evaluate("took") >= 250.0
+
+
+def test_no_key_stays_down_where_a_click_fails() -> None:
+    from playwright.sync_api import Error
+
+    called: list[str] = []
+
+    class Part:
+        def __getattr__(self, name: str) -> Any:
+            def note(*given: object, **_: object) -> None:
+                called.append(f"{name} {given[0] if name != 'click' else ''}".strip())
+                if name == "click":
+                    raise Error("crashed")
+
+            return note
+
+    class Page:
+        mouse = keyboard = Part()
+
+    screen = PlaywrightScreen(Page())
+    screen._size = SIZE
+    with pytest.raises(ScreenError, match="click failed: crashed"):
+        screen.perform(Action(Kind.CLICK, Point(3, 5), keys=("ctrl", "shift")))
+    assert called == ["down Control", "down Shift", "click", "up Shift", "up Control"]
 
 
 def test_addresses_that_an_agent_may_open(page: Any) -> None:
@@ -152,6 +175,32 @@ def test_a_guarded_page(page: Any) -> None:
     assert guard.names() == ["reset", "before", "judge", "judge", "executed"]
 
 
+LATE = """<body style="margin:0;background:white"><button style="position:absolute;left:20px;top:20px"
+onclick="setTimeout(() => { document.body.style.background = 'rgb(9, 9, 9)' }, 300)">Go</button>"""
+
+
+def test_a_result_that_comes_late_is_seen(page: Any) -> None:
+    def corner(settle_s: float | None) -> int:
+        page.set_content(LATE)
+        options = {} if settle_s is None else {"settle_s": settle_s}
+        guarded = GuardedPage(page, NotingGuard(), "Press Go", **options)
+        guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(60, 60)),)))
+        last = guarded.step(lambda observation, text: Proposal((Action(Kind.TERMINATE, success=True),)))
+        return int(last.observation.image[-1, -1, 0])
+
+    assert corner(None) == 9
+    assert corner(0.0) == 255
+
+
+def test_a_new_tab_is_followed_where_the_loops_owner_says_so(page: Any) -> None:
+    page.set_content('<a href="about:blank#x" target="_blank" style="font-size:40px">open</a>')
+    guarded = GuardedPage(page, NotingGuard(), "Open it", settle_s=0.4)
+    page.on("popup", lambda tab: setattr(guarded.screen, "page", tab))
+    guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(80, 60)),)))
+    guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(80, 60)),)))
+    assert guarded.screen.page.url == "about:blank#x"
+
+
 def test_an_awaited_guarded_page() -> None:
     async def episode() -> tuple[Any, list[str]]:
         from playwright.async_api import async_playwright
@@ -193,6 +242,17 @@ def test_an_awaited_guarded_page() -> None:
         (Action(Kind.WAIT), [Call("page", "wait_for_timeout", (1000.0,))]),
         (Action(Kind.KEY, keys=("ctrl", "plus")), [Call("keyboard", "press", ("Control++",))]),
         (Action(Kind.KEY, keys=("shift", "f5")), [Call("keyboard", "press", ("Shift+F5",))]),
+        (Action(Kind.KEY, keys=("a",), seconds=2.0), [Call("keyboard", "press", ("a",), {"delay": 2000.0})]),
+        (
+            Action(Kind.MOVE, Point(3, 6), keys=("ctrl", "shift")),
+            [
+                Call("keyboard", "down", ("Control",)),
+                Call("keyboard", "down", ("Shift",)),
+                Call("mouse", "move", (1.0, 2.0)),
+                Call("keyboard", "up", ("Shift",)),
+                Call("keyboard", "up", ("Control",)),
+            ],
+        ),
     ],
 )
 def test_what_is_called(action: Action, expected: list[Call]) -> None:

@@ -82,6 +82,12 @@ def test_actions_become_calls(programs: Programs) -> None:
         Action(Kind.SCROLL, Point(1, 2), dx=30.0, dy=100.0),
         Action(Kind.KEY, keys=("ctrl", "shift", "/")),
         Action(Kind.KEY, keys=("pageup",)),
+        Action(Kind.CLICK, Point(1, 2), keys=("ctrl", "shift")),
+        Action(Kind.SCROLL, Point(1, 2), keys=("ctrl",), dy=100.0),
+        Action(Kind.KEY, keys=("ctrl", "a"), seconds=2.5),
+        Action(Kind.KEY, keys=("KP_0",)),
+        Action(Kind.KEY, keys=("question",)),
+        Action(Kind.KEY, keys=("volume_up",)),
         Action(Kind.WAIT, seconds=2.5),
         Action(Kind.ANSWER, text="done"),
     ):
@@ -95,8 +101,32 @@ def test_actions_become_calls(programs: Programs) -> None:
         "mousemove 1 2 click 5 click 7",
         "key --clearmodifiers ctrl+shift+U002F",
         "key --clearmodifiers Prior",
+        "keydown ctrl+shift mousemove 1 2 click 1 keyup ctrl+shift",
+        "keydown ctrl mousemove 1 2 click 5 keyup ctrl",
+        "keydown ctrl+a sleep 2.5 keyup ctrl+a",
+        "key --clearmodifiers KP_0",
+        "key --clearmodifiers U003F",
+        "key --clearmodifiers XF86AudioRaiseVolume",
     ]
     assert slept == [2.5]
+
+
+def test_no_key_stays_down_where_a_click_fails(programs: Programs) -> None:
+    programs.add("import", png())
+    programs.add("xdotool", code=1)
+    screen = X11Screen()
+    for action in (Action(Kind.CLICK, Point(1, 2), keys=("shift",)), Action(Kind.KEY, keys=("a",), seconds=0.1)):
+        with pytest.raises(ScreenError, match="xdotool failed"):
+            screen.perform(action)
+    assert [call for call in programs.calls("xdotool") if call[0] == "keyup"] == [["keyup", "shift"], ["keyup", "a"]]
+
+
+def test_a_key_may_be_held_for_longer_than_a_call_takes(programs: Programs) -> None:
+    programs.add("import", png())
+    programs.add("xdotool", hangs_s=1.0)
+    screen = X11Screen(timeout_s=0.5)
+    screen._size = (60, 40)
+    screen.perform(Action(Kind.KEY, keys=("a",), seconds=10.0))
 
 
 def test_a_drag_moves_with_the_button_down() -> None:
@@ -189,6 +219,16 @@ def test_in_the_loop(programs: Programs) -> None:
     outcome = guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(1, 2)),)))
     assert outcome.observation.platform == "desktop"
     assert programs.calls("xdotool") == [["mousemove", "1", "2", "click", "1"]]
+
+
+@pytest.mark.parametrize(("settle_s", "waits"), [(1.0, True), (0.0, False)])
+def test_it_comes_to_rest_after_an_action(programs: Programs, settle_s: float, waits: bool) -> None:
+    programs.add("xdotool")
+    programs.add("import", png())
+    guarded = GuardedScreen(X11Screen(settle_s=settle_s), NotingGuard(), "goal")
+    for _ in range(2):
+        guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(1, 2)),)))
+    assert (len(programs.calls("import")) > 2) is waits
 
 
 @pytest.mark.skipif(

@@ -69,6 +69,7 @@ def test_a_trace_is_judged_again(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("rescore", "trace", "--critic", "rules")
     assert done.exit_code == 0, done.output
     assert "rules: agrees on" in done.output and "of 3 proposals" in done.output
+    assert "where 1 were objected to and 1 sent back" in done.output and "P(bad) is above 0.50" in done.output
     done = invoke("rescore", "trace", "--critic", "rules", "--json")
     told = json.loads(done.stdout)
     assert told["proposals"] == 3 and [row["p_bad_before"] for row in told["rounds"]] == [0.9, 0.2, 0.1]

@@ -18,6 +18,7 @@ from foretell.gui.dataset import DatasetError, Row, read_rows, save_image, write
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
+from foretell.gui.parse.faults import Reason
 from foretell.gui.train_critic import Effort, describe, family, train
 from tests.gui.drawn import CANCEL, GOAL, SUBMIT, form, middle
 
@@ -105,9 +106,11 @@ def test_it_judges_without_an_intent_and_what_cannot_be_read(critic: EmbeddedCri
     seen = Observation(GOAL, form())
     silent = critic.judge(seen, at(*middle(SUBMIT), intent=None), History())
     assert 0 <= silent.p_bad < 0.5
-    for proposal in (Proposal((), fault="no JSON in it"), Proposal(())):
+    for proposal in (Proposal((), fault="no JSON in it"), Proposal(()), at(float("nan"), 5), at(5, float("inf"))):
         broken = critic.judge(seen, proposal, History())
         assert broken.p_bad > 0.9 and broken.error is ErrorClass.FORMULATION
+    # Sound, but of a kind that there is no action for: not the agent's doing.
+    assert critic.judge(seen, Proposal((), fault=f"{Reason.UNSUPPORTED}: key_down"), History()).p_bad < 0.5
 
 
 def test_the_rules_alone() -> None:

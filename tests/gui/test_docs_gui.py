@@ -42,13 +42,16 @@ def test_all_compile() -> None:
         compile(one, "docs/gui.md", "exec")
 
 
-def test_the_three_calls() -> None:
-    space = names() | {
-        "observation": Observation("goal", np.zeros((60, 80, 3), np.uint8)),
-        "proposal": Proposal((Action(Kind.CLICK, Point(5, 5)),)),
-    }
-    exec(block("told = guard.before_action"), space)
-    assert space["verdict"].reason is not Reason.FAILED
+def test_a_guard_and_what_it_is_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, as they are printed."""
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {}
+    for word in ("EmbeddedCritic", "told = guard.before_action", "LanguageHistorian", "TraceWriter", "at_endpoint"):
+        exec(block(word), space)
+    assert space["verdict"].reason in (Reason.FINE, Reason.DOUBTED)
+    assert space["historian"].name == "history:openai:qwen3-8b@http://localhost:8000/v1"
+    assert space["trace"].folder.is_dir()
+    assert space["seeing"].name == "vision:openai:qwen2.5-vl-7b@http://localhost:8000/v1"
 
 
 def test_the_readers_example() -> None:
@@ -98,7 +101,21 @@ def test_desktop_and_phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert ["-s", "emulator-5554", "shell", "input", "tap", "5", "5"] in programs.calls("adb")
 
 
-def test_the_vision_language_critics_example() -> None:
-    space: dict[str, Any] = {}
-    exec(block("at_endpoint"), space)
-    assert space["seeing"].name == "vision:openai:qwen2.5-vl-7b@http://localhost:8000/v1"
+def test_an_environments_example_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With MiniWoB++'s spaces, but without its browser."""
+    gymnasium = pytest.importorskip("gymnasium")
+    pytest.importorskip("miniwob")
+    from tests.gui.test_adapter_gym import Page
+
+    class Registered(Page):
+        @property
+        def action_space_config(self) -> Any:
+            return self.config
+
+    monkeypatch.setattr(gymnasium, "make", lambda name: Registered())
+    taken = [Action(Kind.CLICK, Point(40, 150)), Action(Kind.TERMINATE, success=True)]
+    space = names() | {"my_policy": lambda observation, text: taken.pop(0)}
+    space["guard"] = Guard(RulesCritic(), threshold=1.0)
+    exec(block("MiniWobTranslator"), space)
+    assert taken == []
+    assert space["info"]["guard"]["finished"]

@@ -59,6 +59,18 @@ def test_lines_that_repeat_the_goal_are_the_instruction() -> None:
     assert instruction(words[2:], GOAL) == set() == instruction([], GOAL) == instruction(words, "")
 
 
+def test_a_button_that_says_what_the_goal_says_is_no_instruction() -> None:
+    words = [Word("Welcome", (8, 8, 300, 24)), Word("Create account", (8, 140, 150, 24))]
+    assert instruction(words, "Create account") == set()
+    assert instruction(words[1:], "Create account") == {0}
+    page = [
+        Word("Example", (8, 8, 90, 24)),
+        Word("operations", (8, 90, 120, 24)),
+        Word("More information", (8, 140, 150, 24)),
+    ]
+    assert instruction(page, "Open the page with more information") == set()
+
+
 def test_places_have_kinds_texts_and_labels(screen: Screen) -> None:
     words = [
         Word("Remember me", (96, 204, 150, 24)),

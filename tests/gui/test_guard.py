@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from foretell.gui import secrets, trace
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.claims import DOTS
+from foretell.gui.critic import RulesCritic
 from foretell.gui.guard import Guard, Limits
 from foretell.gui.history import Historian, History
 from foretell.gui.judgement import ErrorClass, Judgement
@@ -34,6 +37,13 @@ def seen(image: Pixels | None = None, step: int = 0, goal: str = GOAL) -> Observ
 def test_it_passes_what_does_not_clear_the_threshold() -> None:
     verdict = Guard(FakeCritic(0.5), threshold=0.5).after_proposal(seen(), CLICK)
     assert not verdict.intervene and verdict.feedback == "" and verdict.reason is Reason.FINE and verdict.revision == 0
+
+
+def test_silent_proposals_are_held_to_their_own_threshold() -> None:
+    limit = Threshold(0.5, 0.02, 100, silent=Threshold(0.9, 0.02, 100))
+    silent = Proposal(CLICK.actions)
+    assert Guard(FakeCritic(0.7), threshold=limit).after_proposal(seen(), CLICK).intervene
+    assert not Guard(FakeCritic(0.7), threshold=limit).after_proposal(seen(), silent).intervene
 
 
 def test_it_interrupts_once_a_step_and_describes_what_it_sees() -> None:
@@ -129,6 +139,89 @@ def test_it_fails_open_when_critic_historian_or_trace_fail(tmp_path: Path) -> No
     assert {fault.where for fault in guard.faults} == {"critic", "historian", "trace"}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"error": "other"},
+        {"evidence": {"a": None, "b": "c", "d": 1.0}},
+        {"evidence": None},
+        {"images": None},
+        {"images": {"screen": None}},
+        {"explanation": None},
+    ],
+)
+def test_a_judgement_that_keeps_to_no_type_does_no_harm(tmp_path: Path, odd: dict[str, Any]) -> None:
+    class Odd:
+        def judge(self, *_: Any) -> Judgement:
+            return Judgement(**({"p_bad": 0.9, "error": None, "explanation": "Look."} | odd))
+
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(Odd(), threshold=0.5, trace=writer)  # type: ignore[arg-type]
+        assert guard.after_proposal(seen(), CLICK).intervene and not guard.faults
+    (step,) = trace.read(tmp_path).steps
+    assert step.rounds[0].critic == "Odd" and step.rounds[0].intervened
+
+
+def test_what_cannot_be_recorded_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any) -> Any:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("foretell.gui.guard.proposal_to_dict", lost)
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(FakeCritic(0.9), threshold=0.5, trace=writer)
+        assert guard.after_proposal(seen(), CLICK).intervene
+    assert [fault.where for fault in guard.faults] == ["trace"]
+
+
+def test_a_historian_without_a_history_is_a_fault() -> None:
+    class Silent:
+        def update(self, *_: Any) -> Any:
+            return None
+
+    guard = Guard(FakeCritic(0.1), Silent())
+    guard.after_proposal(seen(), CLICK)
+    guard.executed(CLICK)
+    guard.before_action(seen(step=1))
+    assert guard.history.count == 1 and [fault.where for fault in guard.faults] == ["historian"]
+
+
+def test_pictures_of_other_kinds_are_made_plain_or_refused() -> None:
+    image = written(form(), "Name", (72, 112))
+    alpha = np.dstack([image, image[:, :, 0]])
+    for other in (Image.fromarray(image), Image.fromarray(alpha), alpha):
+        assert np.array_equal(Observation(GOAL, other).image, image)  # type: ignore[arg-type]
+    grey = Observation(GOAL, image[:, :, 0]).image
+    assert grey.shape == image.shape and np.array_equal(grey[:, :, 2], image[:, :, 0])
+    assert Observation(GOAL, image).image is image
+    for bad in (image / 255, image.astype(np.int64), image[:, :, :2], image[0, 0], None, "screen.png"):
+        with pytest.raises(ValueError, match="the picture must"):
+            Observation(GOAL, bad)  # type: ignore[arg-type]
+
+
+def test_a_last_screen_that_is_no_picture_is_a_fault() -> None:
+    guard = Guard(FakeCritic(0.1))
+    guard.after_proposal(seen(), CLICK)
+    guard.executed(CLICK)
+    guard.finished(form() / 255)
+    assert [fault.where for fault in guard.faults] == ["historian"]
+
+
+@pytest.mark.parametrize("away", [float("nan"), float("inf")])
+def test_points_that_are_nowhere_are_judged_and_traced(tmp_path: Path, away: float) -> None:
+    click = Proposal((Action(Kind.CLICK, point=Point(away, 1)),), "click the field")
+    drag = Proposal((Action(Kind.DRAG, point=Point(1, 1), to=Point(1, away)),), "drag it")
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(RulesCritic(), threshold=0.5, trace=writer)
+        for step, proposal in enumerate((click, drag)):
+            verdict = guard.after_proposal(seen(step=step), proposal)
+            assert verdict.intervene and "outside the" in verdict.feedback
+            guard.executed(proposal)
+        guard.finished(form())
+        assert not guard.faults
+    told = trace.read(tmp_path)
+    assert [step.rounds[0].proposal.actions[0].kind for step in told.steps] == [Kind.CLICK, Kind.DRAG]
+
+
 @pytest.mark.parametrize("p_bad", [float("nan"), -0.1, 1.5])
 def test_a_chance_that_is_none_is_a_failure(p_bad: float) -> None:
     verdict = Guard(FakeCritic(p_bad), threshold=0.0).after_proposal(seen(), CLICK)
@@ -166,6 +259,28 @@ def test_an_episode_out_of_tokens_passes_unjudged() -> None:
     assert reasons == [Reason.DOUBTED, Reason.DOUBTED, Reason.OVER_BUDGET]
     guard.reset()
     assert guard.after_proposal(seen(), CLICK).reason is Reason.DOUBTED
+
+
+def test_a_historian_out_of_tokens_gives_way_to_the_embedded_one() -> None:
+    class Told(Historian):
+        class totals:
+            tokens = 0
+
+        embedded = Historian()
+
+        def update(self, *arguments: Any) -> History:
+            self.totals.tokens += 120
+            return replace(super().update(*arguments), effect="told")
+
+    guard = Guard(FakeCritic(0.1), Told(), limits=Limits(tokens=150))
+    effects = []
+    for step in range(6):
+        guard.before_action(seen(step=step))
+        guard.after_proposal(seen(step=step), CLICK)
+        guard.executed(CLICK)
+        effects.append(guard.history.effect)
+    assert effects == ["", "told", "told", *["nothing changed"] * 3] and Told.totals.tokens == 240
+    assert guard.history.count == 5 and not guard.faults
 
 
 def test_the_interrupt_of_a_person_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from foretell.gui.actions import Action, Kind, Point
-from foretell.gui.claims import DOTS, NOTHING
+from foretell.gui.claims import DOTS, HIDDEN_KEY, NOTHING
 from foretell.gui.history import ACHIEVED_KEPT, STEPS_KEPT, Historian, History, screen_digest, text_for_prompt
 from foretell.gui.history_lm import LanguageHistorian, read_answer
 from foretell.lm import Failure, Reply, Request, Trouble, Usage
@@ -42,6 +42,16 @@ def test_a_click_into_a_field_and_what_is_typed_there() -> None:
     first, second = history.steps
     assert first.screen == screen_digest(EMPTY) and first.changed and first.intent == "click the field"
     assert second.action == TYPE and second.screen == screen_digest(FOCUSED)
+
+
+def test_what_appears_elsewhere_is_told_with_the_focus() -> None:
+    after = written(FOCUSED, "Saved", (300, 300))
+    seen = FakeReader((after, [word("Saved", (300, 300))]))
+    told = Historian(seen).update(History(), EMPTY, after, CLICK, None).effect
+    assert told == "an outline at (100, 120) shows that it has the focus, and 'Saved' appeared"
+    moved = frame(EMPTY, (60, 300, 200, 40), 5, (16, 16, 16))
+    again = Historian(seen).update(History(), moved, FOCUSED, CLICK, None).effect
+    assert again == "an outline at (100, 120) shows that it has the focus"
 
 
 def test_what_is_deleted_is_taken_back() -> None:
@@ -173,6 +183,8 @@ def test_the_model_is_not_asked_where_nothing_changed_or_a_secret_was_typed() ->
     historian = LanguageHistorian(model, Historian(reader()))
     assert historian.update(History(), EMPTY, EMPTY, CLICK, None).effect == NOTHING
     history = historian.update(History(), FOCUSED, FILLED, Action(Kind.TYPE, text=DOTS), "type the PIN")
+    assert "Paula" not in history.effect and model.asked == []
+    history = historian.update(History(), FOCUSED, FILLED, Action(Kind.KEY, keys=(HIDDEN_KEY,)), "type the PIN")
     assert "Paula" not in history.effect and model.asked == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.gui.actions import POINTED, TEXTS, Action, Kind, Point
+from foretell.gui.actions import HOLDING, POINTED, TEXTS, Action, Kind, Point
 from foretell.gui.parse import (
     BadProposal,
     Form,
@@ -22,7 +22,7 @@ from foretell.gui.parse import (
     to_python,
     to_qwen,
 )
-from foretell.gui.parse.keys import combination
+from foretell.gui.parse.keys import combination, is_known
 
 SIZE = (480, 630)
 
@@ -43,6 +43,20 @@ def openai(**action: Any) -> dict[str, Any]:
 
 def anthropic(**given: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": "t1", "name": "computer", "input": given}
+
+
+def function(**parameters: str) -> str:
+    inside = "\n".join(f"<parameter={name}>\n{value}\n</parameter>" for name, value in parameters.items())
+    return f"<tool_call>\n<function=computer_use>\n{inside}\n</function>\n</tool_call>"
+
+
+def completion(content: str | None, *arguments: dict[str, Any]) -> dict[str, Any]:
+    calls = [
+        {"id": "1", "type": "function", "function": {"name": "computer_use", "arguments": json.dumps(one)}}
+        for one in arguments
+    ]
+    message = {"role": "assistant", "content": content, "refusal": None, "tool_calls": calls or None}
+    return {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message}]}
 
 
 CLICK = Action(Kind.CLICK, Point(120, 60))
@@ -103,6 +117,37 @@ DRAG = Action(Kind.DRAG, Point(10, 20), Point(30, 40))
             anthropic(action="left_click", coordinate=[1, 2], text="shift"),
             Action(Kind.CLICK, Point(1, 2), keys=("shift",)),
         ),
+        (
+            anthropic(action="scroll", coordinate=[1, 2], scroll_direction="up", scroll_amount=3, text="ctrl"),
+            Action(Kind.SCROLL, Point(1, 2), keys=("ctrl",), dy=-300.0),
+        ),
+        (
+            openai(type="drag", path=[{"x": 10, "y": 20}, {"x": 30, "y": 40}], keys=["ALT", "SHIFT"]),
+            Action(Kind.DRAG, Point(10, 20), Point(30, 40), keys=("alt", "shift")),
+        ),
+        (anthropic(action="hold_key", text="a", duration=2), Action(Kind.KEY, keys=("a",), seconds=2.0)),
+        (function(action="type", text="2024"), Action(Kind.TYPE, text="2024")),
+        (function(action="type", text="true"), Action(Kind.TYPE, text="true")),
+        (function(action="type", text="[1, 2]"), Action(Kind.TYPE, text="[1, 2]")),
+        (function(action="left_click", coordinate="[120, 60]"), CLICK),
+        (function(action="key", keys="5"), Action(Kind.KEY, keys=("5",))),
+        (function(action="wait", time="2"), Action(Kind.WAIT, seconds=2.0)),
+        (completion("I click.", {"action": "left_click", "coordinate": [120, 60]}), CLICK),
+        (completion(qwen(action="left_click", coordinate=[120, 60])), CLICK),
+        (completion("pyautogui.click(120, 60)"), CLICK),
+        (json.dumps(completion(qwen(action="left_click", coordinate=[120, 60]))), CLICK),
+        ({"role": "assistant", "content": qwen(action="left_click", coordinate=[120, 60])}, CLICK),
+        (
+            {
+                "role": "assistant",
+                "content": [{"type": "text", "text": qwen(action="left_click", coordinate=[120, 60])}],
+            },
+            CLICK,
+        ),
+        ({"message": {"role": "assistant", "content": "click(x=120, y=60)"}, "done": True}, CLICK),
+        ("long_press(start_box='(1,2)', time='')", Action(Kind.LONG_PRESS, Point(1, 2))),
+        (qwen(action="left_click", coordinate=["120", "60.0"]), CLICK),
+        ({"action": "left_click", "x": "120", "y": " 60"}, CLICK),
         (qwen(action="long_press", coordinate=[1, 2], time=2), Action(Kind.LONG_PRESS, Point(1, 2), seconds=2.0)),
         (qwen(action="system_button", button="Back"), Action(Kind.BACK)),
         (anthropic(action="screenshot"), Action(Kind.WAIT)),
@@ -145,6 +190,34 @@ def test_intent(said: object, intent: str | None) -> None:
     assert [action.kind for action in proposal.actions] == [Kind.WAIT]
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"), [("<think>", "</think>"), ("<Thinking>\n", "\n</Thinking>\n"), ("", "</think>")]
+)
+@pytest.mark.parametrize(
+    ("thought", "said"),
+    [
+        ("I try this:\nclick(9, 9)\n", "\nclick(120, 60)"),
+        ("```python\nclick(9, 9)\n```", "\nclick(120, 60)"),
+        (qwen(action="left_click", coordinate=[9, 9]), qwen(action="left_click", coordinate=[120, 60])),
+        ('{"action": "left_click", "coordinate": [9, 9]}', '{"action": "left_click", "coordinate": [120, 60]}'),
+        ("Action: click(9, 9)", '[{"action": "left_click", "coordinate": [120, 60]}]'),
+    ],
+)
+def test_thoughts_hold_no_calls(begin: str, end: str, thought: str, said: str) -> None:
+    assert one(begin + thought + end + said) == CLICK
+    assert one({"role": "assistant", "content": begin + thought + end + said}) == CLICK
+    assert read(begin + thought + end + "That is all.", None, Scale.PIXELS, SIZE).fault
+    proposal = read(begin + thought + end + f"Press Go.\n{said.strip()}", None, Scale.PIXELS, SIZE)
+    assert proposal.intent == "Press Go."
+
+
+def test_a_thought_that_never_ends_is_no_proposal_and_none_is_answered() -> None:
+    assert read("<think>\nclick(9, 9)", None, Scale.PIXELS, SIZE).fault
+    message = [{"type": "text", "text": "<think>click(9, 9)</think>It is 42."}]
+    assert one(message) == Action(Kind.ANSWER, text="It is 42.")
+    assert one('{"action": "type", "text": "</think>"}') == Action(Kind.TYPE, text="</think>")
+
+
 def test_several_calls_keep_their_order_and_share_the_pointer() -> None:
     code = "pyautogui.moveTo(10, 20)\npyautogui.dragTo(30, 40)\npyautogui.press(['tab', 'enter'])"
     actions = parse(code, None, Scale.PIXELS, SIZE).actions
@@ -175,6 +248,11 @@ def test_a_point_left_out_is_where_the_cursor_is() -> None:
         (qwen(action="scroll"), Reason.MISSING),
         (qwen(coordinate=[1, 2]), Reason.MISSING),
         (openai(type="click", x=1), Reason.MISSING),
+        (openai(type="click", x="", y="2"), Reason.WRONG_TYPE),
+        (openai(type="click", x="1_0", y="2"), Reason.WRONG_TYPE),
+        (completion(None), Reason.UNREADABLE),
+        (completion("I would click on the button now."), Reason.UNREADABLE),
+        ({"choices": []}, Reason.MISSING),
         (qwen(action="clik", coordinate=[1, 2]), Reason.UNKNOWN_KIND),
         ("explode(1, 2)", Reason.UNKNOWN_KIND),
         (qwen(action="left_click", coordinate=["a", 2]), Reason.WRONG_TYPE),
@@ -252,9 +330,60 @@ def test_auto_refuses_to_guess_but_knows_forms_that_are_always_in_pixels() -> No
     assert one("pyautogui.click(50, 50)", Scale.AUTO).point == Point(50, 50)
 
 
+CALL = qwen(action="left_click", coordinate=[500, 250])
+
+
+@pytest.mark.parametrize("scale", [Scale.AUTO, Scale.UNIT, Scale.THOUSANDTHS])
+@pytest.mark.parametrize("said", [CALL, "click(500, 250)", qwen(action="left_click", coordinate=[0.5, 0.25])])
+def test_without_the_size_only_pixels_are_read(said: str, scale: Scale) -> None:
+    assert (read(said, scale=scale).fault or "").startswith(Reason.AMBIGUOUS)
+    assert not read(qwen(action="wait", time=1), scale=scale).fault
+
+
+def test_pixels_need_no_size() -> None:
+    assert read(CALL, scale=Scale.PIXELS).actions[0].point == Point(500, 250)
+    assert read(openai(type="click", x=500, y=250)).actions[0].point == Point(500, 250)
+    assert read("pyautogui.click(500, 250)").actions[0].point == Point(500, 250)
+
+
+@pytest.mark.parametrize(
+    ("said", "scale", "point"),
+    [
+        (CALL, Scale.PIXELS, Point(1000, 500)),
+        (anthropic(action="left_click", coordinate=[500, 250]), Scale.AUTO, Point(1000, 500)),
+        (CALL, Scale.THOUSANDTHS, Point(1280, 360)),
+        ("click(0.5, 0.25)", Scale.AUTO, Point(1280, 360)),
+        (qwen(action="left_click", coordinate=[1280, 0]), Scale.AUTO, Point(2560, 0)),
+    ],
+)
+def test_pixels_of_a_picture_that_was_made_smaller(said: object, scale: Scale, point: Point) -> None:
+    proposal = read(said, None, scale, (2560, 1440), seen=(1280, 720))
+    assert proposal.actions == (Action(Kind.CLICK, point),)
+
+
+def test_the_cursor_is_on_the_screen_whatever_was_seen() -> None:
+    said = anthropic(action="left_click_drag", coordinate=[10, 20])
+    proposal = read(said, size=(200, 300), seen=(100, 100), cursor=Point(7, 8))
+    assert proposal.actions == (Action(Kind.DRAG, Point(7, 8), Point(20, 60)),)
+
+
+def test_what_was_seen_needs_both_sizes() -> None:
+    for size, seen in ((None, (1280, 720)), ((2560, 1440), (0, 0))):
+        assert (read(CALL, scale=Scale.PIXELS, size=size, seen=seen).fault or "").startswith(Reason.AMBIGUOUS)
+    assert (read(CALL, size=(2560, 1440), seen=(1280, 720)).fault or "").startswith(Reason.AMBIGUOUS)
+
+
 @pytest.mark.parametrize(
     ("written", "keys"),
     [
+        ("volume_up", ("volumeup",)),
+        ("KEYCODE_VOLUME_DOWN", ("volumedown",)),
+        ("KEYCODE_DEL", ("backspace",)),
+        ("camera", ("camera",)),
+        ("KP_0", ("kp_0",)),
+        ("Numpad7", ("kp_7",)),
+        ("ctrl+question", ("ctrl", "?")),
+        ("BracketLeft", ("[",)),
         ("ctrl+shift+T", ("ctrl", "shift", "t")),
         ("Control-C", ("ctrl", "c")),
         ("ctrl++", ("ctrl", "plus")),
@@ -265,10 +394,12 @@ def test_auto_refuses_to_guess_but_knows_forms_that_are_always_in_pixels() -> No
 )
 def test_key_combinations(written: str, keys: tuple[str, ...]) -> None:
     assert combination(written) == keys
+    assert all(map(is_known, keys))
 
 
 _POINTS = st.builds(Point, st.floats(0, 479.5), st.floats(0, 629.5))
 _KEYS = st.lists(st.sampled_from(["ctrl", "shift", "a", "enter", "plus", "f5", "pagedown"]), min_size=1, unique=True)
+_HELD = st.lists(st.sampled_from(["ctrl", "shift", "alt", "meta"]), unique=True)
 _SECONDS = st.none() | st.floats(0, 60)
 
 
@@ -280,9 +411,9 @@ def actions(draw: st.DrawFn) -> Action:
         point=draw(_POINTS) if kind in POINTED else None,
         to=draw(_POINTS) if kind is Kind.DRAG else None,
         text=draw(st.text(min_size=1)) if kind in TEXTS else None,
-        keys=tuple(draw(_KEYS)) if kind is Kind.KEY else (),
+        keys=tuple(draw(_KEYS if kind is Kind.KEY else _HELD if kind in HOLDING else st.just([]))),
         dy=float(draw(st.integers(-2000, 2000))) if kind is Kind.SCROLL else 0.0,
-        seconds=draw(_SECONDS) if kind in (Kind.WAIT, Kind.LONG_PRESS) else None,
+        seconds=draw(_SECONDS) if kind in (Kind.WAIT, Kind.LONG_PRESS, Kind.KEY) else None,
         success=draw(st.booleans()) if kind is Kind.TERMINATE else None,
     )
 
@@ -304,11 +435,33 @@ def test_other_forms_round_trip_to_the_nearest_step_of_their_scale(action: Actio
         back = one(said, in_scale)
         assert back.kind is action.kind
         assert (back.text, back.keys) == (action.text, action.keys)
+        assert action.kind is not Kind.KEY or (back.seconds or 0.0) == (action.seconds or 0.0)
         assert back.dy == pytest.approx(action.dy, abs=50)
         for mine, its in ((action.point, back.point), (action.to, back.to)):
             if mine is not None:
                 assert its is not None
                 assert (its.x, its.y) == pytest.approx((mine.x, mine.y), abs=0.51)
+
+
+def test_held_keys_are_written_where_a_form_has_words_for_them() -> None:
+    click = Action(Kind.CLICK, Point(1, 2), keys=("ctrl", "shift"))
+    assert to_openai(click, SIZE)["action"] == {
+        "type": "click",
+        "button": "left",
+        "x": 1,
+        "y": 2,
+        "keys": ["ctrl", "shift"],
+    }
+    assert to_anthropic(click, SIZE)["input"] == {"action": "left_click", "coordinate": [1, 2], "text": "ctrl+shift"}
+    held = Action(Kind.KEY, keys=("a",), seconds=2.0)
+    assert to_anthropic(held, SIZE)["input"] == {"action": "hold_key", "text": "a", "duration": 2.0}
+    for write, action in (
+        (to_openai, held),
+        (to_anthropic, Action(Kind.DRAG, Point(1, 2), Point(3, 4), keys=("alt",))),
+    ):
+        with pytest.raises(BadProposal, match="with keys held") as caught:
+            write(action, SIZE)
+        assert caught.value.reason is Reason.UNSUPPORTED
 
 
 _JSON = st.recursive(
@@ -335,6 +488,9 @@ _JSON = st.recursive(
                     "output",
                     "tool_calls",
                     "keys",
+                    "choices",
+                    "message",
+                    "role",
                 ]
             ),
             inner,

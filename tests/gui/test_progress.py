@@ -105,6 +105,11 @@ def test_busy_pages_are_known_by_words_and_by_a_veil() -> None:
     hazy = (0.4 * page + 0.6 * 255).astype(np.uint8)
     dim = (0.45 * page).astype(np.uint8)
     assert veil(seen(page)) < 0.1 < min(veil(seen(hazy)), veil(seen(dim)))
+    dark = 255 - page
+    wide = np.full((3 * page.shape[0], 3 * page.shape[1], 3), 255, np.uint8)
+    wide[: page.shape[0], : page.shape[1]] = page
+    grey = (0.8 * page + 0.2 * 255).astype(np.uint8)
+    assert veil(seen(dark)) == veil(seen(wide)) == veil(seen(grey)) == veil(seen(np.zeros_like(page))) == 0.0
     assert waiting_features(seen(hazy), click(SUBMIT))["hasty"] == 1.0
     assert waiting_features(seen(hazy), Action(Kind.WAIT))["hasty"] == 0.0
     assert waiting_features(seen(page), Action(Kind.WAIT))["idle"] == 1.0

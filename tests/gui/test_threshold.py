@@ -88,6 +88,14 @@ def test_bad_input_is_refused() -> None:
         threshold_for([0.1, math.nan])
 
 
+def test_proposals_without_an_intent_can_have_thresholds_of_their_own() -> None:
+    silent = Threshold(0.9, 0.02, 100, {"drag": 0.95})
+    both = Threshold(0.5, 0.02, 100, {"drag": 0.6}, silent)
+    assert [both.of(sort, stated) for sort in ("step", "drag") for stated in (True, False)] == [0.5, 0.9, 0.6, 0.95]
+    assert both.cleared_by(0.7) and not both.cleared_by(0.7, stated=False)
+    assert Threshold(0.5, 0.02, 100).cleared_by(0.7, stated=False)
+
+
 def test_endings_and_drags_have_thresholds_of_their_own() -> None:
     both = Threshold(0.9, 0.02, 500, {"ending": 0.6, "drag": math.inf})
     assert both.cleared_by(0.7, "ending") and not both.cleared_by(0.7) and not both.cleared_by(0.999, "drag")

@@ -57,7 +57,8 @@ def test_every_step_is_there(tmp_path: Path) -> None:
     assert first.executed == (HIT.actions[0].to_dict(),) and "focus" in first.effect
     assert first.achieved == ("what was clicked at (100, 120) has the focus",)
     assert second.rounds[0].history.count == 1 and second.rounds[0].history.achieved == first.achieved
-    assert told.outcome is not None and told.outcome["outcome"] == {"solved": True}
+    outcome = told.episodes[0].outcome
+    assert outcome is not None and outcome["outcome"] == {"solved": True} and len(told.episodes) == 1
     assert np.array_equal(told.picture(miss.images["before"]), form())
     assert np.array_equal(told.observation(*[(second, second.rounds[0])][0]).image, NEXT)
     assert miss.images["marked"] != miss.images["before"]
@@ -78,8 +79,8 @@ def test_a_crash_at_any_byte_leaves_what_was_written_before(tmp_path: Path) -> N
         told = read(tmp_path)
         lines = sum(end <= cut for end in ends)
         assert told.torn == (cut not in (0, *ends) and cut + 1 not in ends)
-        assert sum(len(step.rounds) for step in told.steps) <= 3 and (lines < 1 or told.steps)
-    path.write_bytes(whole[: ends[1] + 20])
+        assert sum(len(step.rounds) for step in told.steps) <= 3 and (lines < 2 or told.steps)
+    path.write_bytes(whole[: ends[2] + 20])
     with TraceWriter(tmp_path) as writer:
         writer.append("fault", {"step": 0, "where": "critic", "message": "later"})
     told = read(tmp_path)
@@ -107,6 +108,71 @@ def test_a_threshold_that_never_objects_is_written(tmp_path: Path) -> None:
         assert not guard.faults
     assert read(tmp_path).steps[0].rounds[0].verdict["threshold"] is None
     assert "never objects" in render_gui_replay(read(tmp_path))
+
+
+def test_the_folder_may_be_a_text(tmp_path: Path) -> None:
+    episode(str(tmp_path / "trace"))  # type: ignore[arg-type]
+    assert len(read(str(tmp_path / "trace")).steps) == 2
+    assert write_gui_replay(str(tmp_path / "trace"), str(tmp_path / "page.html")).exists()
+
+
+def two_episodes(folder: Path) -> None:
+    """One that is solved, one that is given up before anything was executed, and one that is not solved."""
+    with TraceWriter(folder) as writer:
+        guard = Guard(FakeCritic(0.2), threshold=0.5, trace=writer)
+        for goal in ("First", "Given up", "Second"):
+            guard.reset()
+            guard.after_proposal(Observation(goal, form(), 0), HIT)
+            if goal != "Given up":
+                guard.executed(HIT)
+                guard.after_proposal(Observation(goal, NEXT, 1), END)
+                guard.executed(END)
+                guard.finished(NEXT, solved=goal == "First")
+
+
+def test_episodes_are_told_apart(tmp_path: Path) -> None:
+    two_episodes(tmp_path)
+    told = read(tmp_path)
+    assert [(one.goal, [step.step for step in one.steps]) for one in told.episodes] == [
+        ("First", [0, 1]),
+        ("Given up", [0]),
+        ("Second", [0, 1]),
+    ]
+    outcomes = [one.outcome and one.outcome["outcome"] for one in told.episodes]
+    assert outcomes == [{"solved": True}, None, {"solved": False}]
+    assert len(told.steps) == 5 and all(len(step.rounds) == 1 for step in told.steps)
+    page = render_gui_replay(told)
+    for words in ("3 episodes", "Episode 1: First", "Episode 3: Second", "solved: True", "solved: False", 'id="s5"'):
+        assert words in page, words
+    assert [one.episode for one in rescore(told, FakeCritic(0.1)).rounds] == [0, 0, 1, 2, 2]
+
+
+def test_an_episode_again_is_another_one(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(FakeCritic(0.2), threshold=0.5, trace=writer)
+        for _ in range(2):
+            guard.reset()
+            guard.after_proposal(Observation(GOAL, form(), 0), HIT)
+    assert [len(step.rounds) for step in read(tmp_path).steps] == [1, 1] and len(read(tmp_path).episodes) == 2
+
+
+def test_old_traces_without_starts_are_read(tmp_path: Path) -> None:
+    two_episodes(tmp_path)
+    lines = (tmp_path / FILE).read_text().splitlines(keepends=True)
+    (tmp_path / FILE).write_text("".join(line for line in lines if json.loads(line)["event"] != "start"))
+    assert [one.goal for one in read(tmp_path).episodes] == ["First", "Given up", "Second"]
+
+
+def test_what_was_objected_to_before_is_as_it_was_traced(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(FakeCritic(0.9, 0.95, 0.6, 0.4), threshold=0.8, trace=writer)
+        for step, proposal in ((0, MISS), (0, HIT), (1, HIT), (2, HIT)):
+            if step:
+                guard.executed(HIT)
+            guard.after_proposal(Observation(GOAL, form(), step), proposal)
+    summary = rescore(tmp_path, FakeCritic(0.9, 0.9, 0.6, 0.1), threshold=0.5).summary()
+    assert (summary["objections_before"], summary["sent_back_before"], summary["objections_now"]) == (2, 1, 3)
+    assert summary["agreement"] == 0.75
 
 
 def test_judged_again(tmp_path: Path) -> None:

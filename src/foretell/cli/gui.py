@@ -100,7 +100,7 @@ def rescore(
     trace: TraceFolder,
     critic: CriticName = "embedded",
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="P(bad) above which it counts as objecting.")
+        float, typer.Option(min=0.0, max=1.0, help="P(bad) above which the new critic objects.")
     ] = 0.5,
     as_json: AsJson = False,
 ) -> None:
@@ -117,8 +117,10 @@ def rescore(
     if as_json:
         rows = [
             {
+                "episode": one.episode,
                 "step": one.step,
                 "revision": one.revision,
+                "objected_before": one.objected,
                 "p_bad_before": None if one.before is None else one.before.p_bad,
                 "p_bad_now": None if one.now is None else one.now.p_bad,
                 "error_now": None if one.now is None or one.now.error is None else one.now.error.value,
@@ -201,7 +203,15 @@ def _show(rounds: Sequence[Again], summary: Mapping[str, Any]) -> None:
     agreed = "–" if summary["agreement"] is None else percent(summary["agreement"])
     console.print(
         f"{summary['critic']}: agrees on {agreed} of {summary['judged_by_both']} proposals that both judged; "
-        f"objects to {summary['objections_now']} where {summary['objections_before']} were objected to",
+        f"objects to {summary['objections_now']} where {summary['objections_before']} were objected to "
+        f"and {summary['sent_back_before']} sent back",
+        markup=False,
+        soft_wrap=True,
+    )
+    console.print(
+        f"{summary['critic']} objects where P(bad) is above {summary['threshold']:.2f}; what was objected to before is "
+        "as the trace has it",
+        style="dim",
         markup=False,
         soft_wrap=True,
     )

@@ -46,6 +46,7 @@ POINTED = frozenset(
     )
 )  # kinds that need a point
 CLICKS = POINTED - {Kind.MOVE, Kind.DRAG}
+HOLDING = POINTED | {Kind.SCROLL}  # kinds during which keys may be held
 ENDINGS = frozenset((Kind.TERMINATE, Kind.ANSWER))  # kinds after which nothing more is done
 TEXTS = frozenset((Kind.TYPE, Kind.NAVIGATE, Kind.OPEN, Kind.ANSWER))  # kinds that need a text
 ALLOWED: Mapping[Platform, frozenset[Kind]] = {
@@ -87,8 +88,9 @@ class Action:
     """One action. Which fields mean something depends on the kind.
 
     `point` is where it happens (where a drag begins), `to` where a drag ends. `keys` are pressed together, in order, by
-    their usual names ("ctrl", "a", "enter"). `dx`, `dy` are pixels that a scroll moves the view: positive dy looks
-    further down. `seconds` is how long to wait or press. `success` is what a termination claims.
+    their usual names ("ctrl", "a", "enter"); those of a click, a move, a drag or a scroll are held while it happens.
+    `dx`, `dy` are pixels that a scroll moves the view: positive dy looks further down. `seconds` is how long to wait
+    or press. `success` is what a termination claims.
     """
 
     kind: Kind
@@ -100,6 +102,11 @@ class Action:
     dy: float = 0.0
     seconds: float | None = None
     success: bool | None = None
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The keys that are down while it happens; those of a key press are not held but pressed."""
+        return self.keys if self.kind in HOLDING else ()
 
     def to_dict(self) -> dict[str, Any]:
         """What is set, as JSON."""

@@ -18,11 +18,13 @@ from foretell.gui.words import Box, Reader, Word
 
 NOTHING = "nothing changed"
 DOTS = "••••••"  # stands for a typed secret, whatever its length
+HIDDEN_KEY = "•"  # stands for a key that is part of one
 NEAR_SHARE = 0.03  # of the screen's shorter side: a change so close to the point belongs to what was clicked
 QUOTED_CHARACTERS = 60
 HOVER = 80  # levels of a channel: a weaker change at the point may be the pointer's doing alone
 
 _READ_SHARE = 0.15  # of the screen: a larger region is not read
+_NEWS_READ = 2
 _SURE = 0.6  # confidence below which what was read is not quoted
 _ALIKE = 0.9  # of the characters, where a text is long enough to forgive one
 _FORGIVING_FROM = 10
@@ -100,6 +102,8 @@ def effect_of(scene: Scene) -> Effect:
         return _page(scene)
     if kind in CLICKS and scene.action.point is not None:
         return _clicked(scene, scene.action.point)
+    if HIDDEN_KEY in scene.action.keys:
+        return Effect(f"{_where(changes.regions)}; what was typed is hidden")
     waited = "while waiting, " if kind is Kind.WAIT else ""
     return Effect(f"{waited}{_where(changes.regions)}{_now_reads(scene)}")
 
@@ -162,6 +166,19 @@ def _now_reads(scene: Scene) -> str:
     words = scene.read(scene.after, grown(scene.difference.regions[0], 4, 4, width, height))
     text = " ".join(word.text for word in words)
     return f"; it now reads {quoted(text)}" if text else ""
+
+
+def _news_outside(scene: Scene, box: Box) -> str:
+    """A new text in one of the largest changed regions outside a box, where one can be read."""
+    height, width = scene.after.shape[:2]
+    near = grown(box, 8, 8, width, height)
+    outside = [region for region in scene.difference.regions if not holds(near, centre(region))]
+    for region in outside[:_NEWS_READ]:
+        around = grown(region, 4, 4, width, height)
+        was, now = (" ".join(word.text for word in scene.read(i, around)) for i in (scene.before, scene.after))
+        if now and plain(now) != plain(was):
+            return f", and {quoted(now)} appeared"
+    return ""
 
 
 def _page(scene: Scene) -> Effect:
@@ -235,7 +252,8 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     ring = focus_ring(scene.after, mask, point)
     if ring is not None:
         sentence = f"what was clicked at {at} has the focus"
-        return Effect(f"an outline at {at} shows that it has the focus", (Claim(Sort.FOCUSED, sentence, ring),))
+        told = f"an outline at {at} shows that it has the focus{_news_outside(scene, ring)}"
+        return Effect(told, (Claim(Sort.FOCUSED, sentence, ring),))
     region = scene.difference.region_at(point, scene.near_px)
     here = local_box(mask, point, scene.near_px)
     if region is None or here is None:

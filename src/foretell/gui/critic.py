@@ -55,11 +55,14 @@ class EmbeddedCritic:
 
     def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
         findings = check(observation, proposal, history)
-        if proposal.fault is not None or not proposal.actions:
+        if proposal.fault is not None or not proposal.actions or not proposal.placed:
             text = (
                 " ".join(one.sentence for one in findings) or f"Nothing can be done: {proposal.fault or 'no action'}."
             )
-            return Judgement(UNUSABLE, ErrorClass.FORMULATION, text, _strengths(findings))
+            found = max((one.strength for one in findings), default=1.0)
+            # What the agent may have said well, but nothing here can carry out, is not held against it.
+            p_bad = UNUSABLE if found >= 0.5 else found
+            return Judgement(p_bad, ErrorClass.FORMULATION, text, _strengths(findings))
         sight = self.eyes.see(observation)
         seen = features(observation, proposal, history, sight, findings)
         table = self.model.table([seen])

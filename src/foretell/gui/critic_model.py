@@ -9,7 +9,7 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -120,14 +120,16 @@ class CriticModel:
         scores = np.stack([self.errors[kind].predict(table) for kind in kinds], axis=1)
         return [kinds[i] for i in scores.argmax(axis=1)]
 
-    def threshold(self, bound: float, stated: bool = True) -> Threshold:
-        """The threshold learnt for a bound; BadCriticModel where there is none."""
-        learnt = (self.stated if stated else self.unstated).thresholds
-        for one in learnt:
-            if math.isclose(one.bound, bound):
-                return one
-        known = ", ".join(f"{one.bound:g}" for one in learnt) or "none"
-        raise BadCriticModel(f"no threshold was learnt for a bound of {bound:g}; known are {known}")
+    def threshold(self, bound: float) -> Threshold:
+        """The threshold learnt for a bound, with that of silent proposals; BadCriticModel where there is none."""
+        found = [
+            next((one for one in scale.thresholds if math.isclose(one.bound, bound)), None)
+            for scale in (self.stated, self.unstated)
+        ]
+        if found[0] is None:
+            known = ", ".join(f"{one.bound:g}" for one in self.stated.thresholds) or "none"
+            raise BadCriticModel(f"no threshold was learnt for a bound of {bound:g}; known are {known}")
+        return replace(found[0], silent=found[1])
 
     def save(self, path: Path) -> None:
         """Write the model, all or nothing."""

@@ -6,6 +6,7 @@ Each line is one `Row`; its picture is a PNG named relative to the folder, share
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,9 +93,14 @@ class Row:
         return Observation(self.goal, load_image(folder / self.image), self.step)
 
 
+def action_to_dict(action: Action) -> dict[str, Any]:
+    """The action as JSON, in which every number is finite: a point or a distance that is not is left out."""
+    return {name: value for name, value in action.to_dict().items() if _is_finite(value)}
+
+
 def proposal_to_dict(proposal: Proposal) -> dict[str, Any]:
     return {
-        "actions": [action.to_dict() for action in proposal.actions],
+        "actions": [action_to_dict(action) for action in proposal.actions],
         "intent": proposal.intent,
         "raw": proposal.raw,
         "fault": proposal.fault,
@@ -108,7 +114,7 @@ def proposal_from_dict(data: Mapping[str, Any]) -> Proposal:
 
 def history_to_dict(history: History) -> dict[str, Any]:
     steps = [
-        {"action": step.action.to_dict(), "screen": step.screen, "changed": step.changed, "intent": step.intent}
+        {"action": action_to_dict(step.action), "screen": step.screen, "changed": step.changed, "intent": step.intent}
         for step in history.steps
     ]
     return {"achieved": list(history.achieved), "effect": history.effect, "steps": steps, "count": history.count}
@@ -121,6 +127,11 @@ def history_from_dict(data: Mapping[str, Any]) -> History:
     )
     count = int(data.get("count", len(steps)))
     return History(tuple(data.get("achieved", ())), data.get("effect", ""), steps, count)
+
+
+def _is_finite(value: Any) -> bool:
+    parts = value.values() if isinstance(value, Mapping) else (value,)
+    return all(math.isfinite(part) for part in parts if isinstance(part, float))
 
 
 def write_rows(folder: Path, rows: Iterable[Row], append: bool = False) -> None:

@@ -23,11 +23,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foretell.gui.actions import Action
-from foretell.gui.dataset import history_to_dict, proposal_to_dict
+from foretell.gui.dataset import action_to_dict, history_to_dict, proposal_to_dict
 from foretell.gui.history import STEPS_KEPT, Historian, History, Step, Updates, noted, screen_digest, text_for_prompt
-from foretell.gui.judgement import Critic, Judgement
-from foretell.gui.observation import Observation, Pixels, Proposal, Sort
-from foretell.gui.secrets import Veil, hidden_action, hidden_goal, mentions_secret, typed_texts
+from foretell.gui.judgement import Critic, Judgement, sound
+from foretell.gui.observation import Observation, Pixels, Proposal, as_pixels
+from foretell.gui.secrets import (
+    Veil,
+    hidden_action,
+    hidden_goal,
+    hidden_proposal,
+    hidden_words,
+    is_secret,
+    mentions_secret,
+    told_secrets,
+    typed_letters,
+    typed_texts,
+)
 from foretell.gui.threshold import Threshold
 from foretell.gui.trace import TraceWriter
 from foretell.gui.verdict import Mode, Reason, Verdict, feedback_for, judgement_to_dict
@@ -40,7 +51,8 @@ FAULTS_KEPT = 100
 class Limits:
     """What one judgement and one update of the history may take, and the tokens that an episode may cost in all.
 
-    Tokens are counted by critics and historians that have `totals.tokens`, as those do that ask a language model.
+    Tokens are counted by critics and historians that have `totals.tokens`, as those do that ask a language model. Once
+    they are spent proposals pass unjudged, and the history is kept without a model.
     """
 
     judgement_s: float = 10.0
@@ -73,7 +85,8 @@ class Guard:
     `threshold` is a `Threshold` that holds false interruptions under its bound, or a plain number. At most `revisions`
     are asked for in a step. Whatever fails inside (critic, historian, trace) is recorded in `faults` and the proposal
     passes: the guard raises nothing of theirs. Texts typed where intent or goal speak of a secret are dots in traces,
-    feedback and `history`; the critic is shown what the agent proposes, and pictures are kept as they are.
+    feedback and `history`, and the agent's raw words are left out; the critic is shown what the agent proposes, and
+    pictures are kept as they are.
     """
 
     def __init__(
@@ -103,6 +116,8 @@ class Guard:
         self._goal: str | None = None
         self._step = 0
         self._revision = 0
+        self._begun = False
+        self._secret = False
         self._advice = ""
         self._proposed: Proposal | None = None
         self._seen: Pixels | None = None
@@ -120,44 +135,49 @@ class Guard:
         return "\n\n".join(part for part in parts if part)
 
     def after_proposal(self, observation: Observation, proposal: Proposal, secret: bool = False) -> Verdict:
-        """Judge a proposal before it is executed. `secret` says that what it types must not be seen."""
+        """Judge a proposal before it is executed. `secret`, or its own, says that what it types must not be seen."""
         self._enter(observation)
         self._catch_up(observation.image)
         self._proposed, self._seen = proposal, observation.image
-        if secret or mentions_secret(proposal.intent, observation.goal):
-            self._veil.add(typed_texts(proposal))
+        self._secret = secret or proposal.secret
+        self._learn_secrets(proposal)
         began_s = time.monotonic()
         judgement, failed, note = self._judge(observation, proposal)
-        verdict = self._verdict(judgement, failed, note, proposal.sort)
+        verdict = self._verdict(judgement, failed, note, proposal)
         self._record_proposal(observation, proposal, verdict, time.monotonic() - began_s)
         return verdict
 
     def executed(self, done: Action | Proposal, secret: bool = False) -> None:
         """Tell what was really executed; its effect is read off the next screen that the guard is shown."""
-        actions, intent = (done.actions, done.intent) if isinstance(done, Proposal) else ((done,), None)
-        if isinstance(done, Action) and self._proposed is not None and done in self._proposed.actions:
-            intent = self._proposed.intent
-        if secret or mentions_secret(intent, self._goal):
-            self._veil.add(typed_texts(Proposal(actions, intent)))
-        real = tuple((action, intent) for action in actions)
-        # With an intent that speaks of no secret, the goal's own mention is about another field.
-        if secret or mentions_secret(intent if intent is not None else self._goal):
-            actions = tuple(hidden_action(action) for action in actions)
+        if isinstance(done, Action):
+            proposed = self._proposed if self._proposed is not None and done in self._proposed.actions else Proposal(())
+            done = replace(proposed, actions=(done,))
+        self._secret = self._secret or secret or done.secret
+        self._learn_secrets(done)
+        actions = tuple(self._as_remembered(action, done) for action in done.actions)
+        intent = done.intent
+        if intent is not None:
+            intent = self._veil(hidden_words(intent) if self._is_secret(done) else intent)
         if actions and self._seen is not None:
-            self._pending = _Pending(self._seen, actions, None if intent is None else self._veil(intent), self._step)
-            self._real.extend(real)
-        self._write("executed", {"step": self._step, "actions": [a.to_dict() for a in actions], "intent": intent})
+            self._pending = _Pending(self._seen, actions, intent, self._step)
+            self._real.extend((action, done.intent) for action in done.actions)
+        self._write("executed", {"step": self._step, "actions": [*map(action_to_dict, actions)], "intent": intent})
         self._revision, self._proposed = 0, None
 
     def finished(self, image: Pixels | None = None, **outcome: Any) -> None:
         """End the episode: the last action's effect is read off `image`, and the outcome goes into the trace."""
         if image is not None:
-            self._catch_up(image)
+            try:
+                self._catch_up(as_pixels(image))
+            except ValueError as error:
+                self._fault("historian", error)
         self._write("end", {"step": self._step, "outcome": outcome, "count": self.history.count})
 
     def _enter(self, observation: Observation) -> None:
         if self._goal is not None and (observation.goal != self._goal or observation.step < self._step):
             self.reset()
+        if self._goal is None and mentions_secret(observation.goal):
+            self._veil.add(told_secrets(observation.goal))
         self._goal, self._step = observation.goal, observation.step
         self._seen = observation.image if self._pending is None else self._seen
 
@@ -171,10 +191,13 @@ class Guard:
         history, digest = self.history, screen_digest(done.before)
         for action in earlier:
             history = noted(history, Step(action, digest, changed=True, intent=done.intent))
+        historian = self._affordable()
         try:
             told = self._telling.run(
-                lambda: self._historian.update(history, done.before, after, last, done.intent), self.limits.history_s
+                lambda: historian.update(history, done.before, after, last, done.intent), self.limits.history_s
             )
+            if not isinstance(told, History):
+                raise TypeError(f"the historian gave no history but {type(told).__name__}")
         except Exception as error:
             self._fault("historian", error)
             told = noted(replace(history, effect=""), Step(last, digest, changed=True, intent=done.intent))
@@ -183,16 +206,13 @@ class Guard:
         self._write("effect", data, {"after": after})
 
     def _judge(self, observation: Observation, proposal: Proposal) -> tuple[Judgement | None, Reason | None, str]:
-        limit = self.limits.tokens
-        if limit is not None and self._tokens() - self._tokens_before >= limit:
-            return None, Reason.OVER_BUDGET, f"the {limit} tokens of this episode are spent"
+        if self._is_spent():
+            return None, Reason.OVER_BUDGET, f"the {self.limits.tokens} tokens of this episode are spent"
         history = self._as_it_was()
         try:
-            found = self._judging.run(
-                lambda: self._critic.judge(observation, proposal, history), self.limits.judgement_s
+            found = sound(
+                self._judging.run(lambda: self._critic.judge(observation, proposal, history), self.limits.judgement_s)
             )
-            if not 0.0 <= found.p_bad <= 1.0:
-                raise ValueError(f"P(bad) must lie in 0 to 1, got {found.p_bad!r}")
             return replace(found, explanation=self._veil(found.explanation)), None, ""
         except TooSlow as error:
             return None, Reason.TIMED_OUT, self._fault("critic", error)
@@ -209,10 +229,10 @@ class Guard:
         pairs = zip(self.history.steps, known, strict=True)
         return replace(self.history, steps=tuple(replace(s, action=a, intent=i) for s, (a, i) in pairs))
 
-    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, sort: Sort) -> Verdict:
+    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, proposal: Proposal) -> Verdict:
         if judgement is None or failed is not None:
             return Verdict(None, False, "", self._revision, failed or Reason.FAILED, note)
-        if not self.threshold.cleared_by(judgement.p_bad, sort):
+        if not self.threshold.cleared_by(judgement.p_bad, proposal.sort, bool(proposal.intent)):
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
         if self._revision >= self.revisions:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
@@ -227,7 +247,33 @@ class Guard:
     def _tokens(self) -> int:
         """Tokens that the critic and the historian say they have spent."""
         totals = [getattr(part, "totals", None) for part in (self._critic, self._historian)]
-        return sum(int(getattr(one, "tokens", 0)) for one in totals)
+        return sum(int(getattr(one, "tokens", None) or 0) for one in totals)
+
+    def _is_spent(self) -> bool:
+        return self.limits.tokens is not None and self._tokens() - self._tokens_before >= self.limits.tokens
+
+    def _affordable(self) -> Updates:
+        """The historian, or the embedded one where it asks a model and the tokens are spent."""
+        if not hasattr(self._historian, "totals") or not self._is_spent():
+            return self._historian
+        embedded = getattr(self._historian, "embedded", None)
+        return embedded if isinstance(embedded, Historian) else Historian()
+
+    def _is_secret(self, proposal: Proposal) -> bool:
+        return self._secret or is_secret(proposal, self._goal)
+
+    def _learn_secrets(self, proposal: Proposal) -> None:
+        if self._is_secret(proposal):
+            self._veil.add((*typed_texts(proposal), *told_secrets(proposal.intent or "")))
+
+    def _as_remembered(self, action: Action, done: Proposal) -> Action:
+        """An executed action as history and trace may show it.
+
+        With an intent that speaks of no secret, the goal's own mention is about another field; of single letters that
+        cannot be told.
+        """
+        goal = self._goal if done.intent is None or typed_letters(action) else None
+        return hidden_action(action) if self._secret or is_secret(done, goal) else action
 
     def _fault(self, where: str, error: Exception) -> str:
         message = self._veil(str(error) or type(error).__name__)
@@ -239,36 +285,49 @@ class Guard:
     def _record_proposal(self, observation: Observation, proposal: Proposal, verdict: Verdict, seconds: float) -> None:
         if self._trace is None:
             return
+        try:
+            data = self._recorded(observation, proposal, verdict, seconds)
+        except Exception as error:
+            self._fault("trace", error)
+            return
+        pictures = {} if verdict.judgement is None else verdict.judgement.images
+        self._write("proposed", data, {"before": observation.image, **pictures})
+
+    def _recorded(
+        self, observation: Observation, proposal: Proposal, verdict: Verdict, seconds: float
+    ) -> Mapping[str, Any]:
         judgement = verdict.judgement
-        limit = self.threshold.of(proposal.sort)
-        shown = proposal
-        if any(text in self._veil for text in typed_texts(proposal)):
-            shown = replace(proposal, actions=tuple(hidden_action(action) for action in proposal.actions))
-        data = {
+        limit = self.threshold.of(proposal.sort, bool(proposal.intent))
+        shown, letters = proposal, Veil(least=1)
+        if self._is_secret(proposal) or any(text in self._veil for text in typed_texts(proposal)):
+            shown = hidden_proposal(proposal)
+            letters.add(letter for action in proposal.actions for letter in typed_letters(action))
+        return {
             "step": observation.step,
             "goal": hidden_goal(observation.goal),
             "platform": observation.platform,
             "proposal": proposal_to_dict(shown),
             "history": history_to_dict(self.history),
-            "critic": self._critic.name,
-            "judgement": None if judgement is None else judgement_to_dict(judgement),
+            "critic": str(getattr(self._critic, "name", type(self._critic).__name__)),
+            "judgement": None if judgement is None else letters.data(judgement_to_dict(judgement)),
             "verdict": {
                 "intervene": verdict.intervene,
-                "feedback": verdict.feedback,
+                "feedback": letters(verdict.feedback),
                 "revision": verdict.revision,
                 "reason": verdict.reason.value,
-                "note": verdict.note,
+                "note": letters(verdict.note),
                 "mode": self.mode.value,
                 "threshold": limit if math.isfinite(limit) else None,
             },
             "seconds": round(seconds, 4),
         }
-        pictures = {} if judgement is None else dict(judgement.images)
-        self._write("proposed", data, {"before": observation.image, **pictures})
 
     def _write(self, event: str, data: Mapping[str, Any], pictures: Mapping[str, Pixels] | None = None) -> None:
         if self._trace is None:
             return
+        if not self._begun:
+            self._begun = True
+            self._write("start", {"goal": None if self._goal is None else hidden_goal(self._goal)})
         try:
             self._trace.append(event, self._veil.data(data), pictures)
         except Exception as error:

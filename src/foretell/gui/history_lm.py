@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foretell.gui.actions import Action
-from foretell.gui.claims import DOTS, Effect, in_order
+from foretell.gui.claims import DOTS, HIDDEN_KEY, Effect, in_order
 from foretell.gui.effects import Difference, area, grown
 from foretell.gui.history import ACHIEVED_KEPT, Historian, History, Step, kept, noted, screen_digest
 from foretell.gui.observation import Pixels
@@ -48,7 +48,7 @@ class Totals(Paid):
 
 
 class LanguageHistorian:
-    """Updates histories by asking a model, with the embedded updater underneath.
+    """Updates histories by asking a model, with the `embedded` updater underneath.
 
     With `pictures` the changed part of both screens is sent along, for models that see. `fallbacks` counts by reason
     how often the embedded history stood: `request:timeout`, `answer`, ...  A hidden text is never read nor asked about.
@@ -60,15 +60,15 @@ class LanguageHistorian:
         self.name = f"history:{model.name}"
         self.totals = Totals()
         self.fallbacks: Counter[str] = Counter()
-        self._model, self._embedded = model, embedded
+        self._model, self.embedded = model, embedded
         self._max_tokens, self._pictures = max_tokens, pictures
 
     def update(self, history: History, before: Pixels, after: Pixels, action: Action, intent: str | None) -> History:
         self.totals.updates += 1
-        changes, effect = self._embedded.look(history, before, after, action)
+        changes, effect = self.embedded.look(history, before, after, action)
         step = Step(action, screen_digest(before), changes.changed, intent)
         embedded = noted(replace(kept(history, changes, effect, action), effect=effect.sentence), step)
-        if not changes.changed or action.text == DOTS:
+        if not changes.changed or action.text == DOTS or HIDDEN_KEY in action.keys:
             return embedded
         answer = self._ask(self.request(history, before, after, action, intent, changes, effect))
         if answer is None:
@@ -106,7 +106,7 @@ class LanguageHistorian:
         return Request((Message("system", SYSTEM), user), schema=SCHEMA, max_tokens=self._max_tokens)
 
     def _texts(self, before: Pixels, after: Pixels, changes: Difference) -> list[tuple[Box, str, str]]:
-        reader = self._embedded.reader
+        reader = self.embedded.reader
         height, width = after.shape[:2]
         found = []
         for region in changes.regions[:_REGIONS_READ]:

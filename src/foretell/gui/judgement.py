@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from numbers import Real
 from typing import Protocol
+
+import numpy as np
 
 from foretell.gui.history import History
 from foretell.gui.observation import Observation, Pixels, Proposal
@@ -41,6 +45,26 @@ class Judgement:
     explanation: str
     evidence: Mapping[str, float] = field(default_factory=dict)
     images: Mapping[str, Pixels] = field(default_factory=dict)
+
+
+def sound(found: Judgement) -> Judgement:
+    """What a critic said, without what cannot be meant: errors of no class, evidence that is no number, no pictures.
+
+    ValueError where P(bad) is no chance.
+    """
+    if not 0.0 <= found.p_bad <= 1.0:
+        raise ValueError(f"P(bad) must lie in 0 to 1, got {found.p_bad!r}")
+    return Judgement(
+        float(found.p_bad),
+        ErrorClass(found.error) if found.error in set(ErrorClass) else None,
+        str(found.explanation or ""),
+        {str(name): float(v) for name, v in (found.evidence or {}).items() if _is_number(v)},
+        {str(name): one for name, one in (found.images or {}).items() if isinstance(one, np.ndarray)},
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 class Critic(Protocol):

@@ -1,7 +1,8 @@
 """The proposed points drawn on the screenshot, and a magnified crop around each: what a critic, or a person, looks at.
 
 A red cross marks where something is pressed, a blue arrow where something is dragged, each with a white rim so that it
-shows on any ground. Where there are several, each has its number. A point beyond the edge is drawn at the edge.
+shows on any ground. Where there are several, each has its number. A point beyond the edge is drawn at the edge, one
+that is nowhere (infinite, or no number) not at all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretell.gui.actions import Action, Point
-from foretell.gui.observation import Pixels, Proposal
+from foretell.gui.observation import Pixels, Proposal, is_placed
 
 if TYPE_CHECKING:
     from PIL import ImageDraw
@@ -94,7 +95,7 @@ def evidence(image: Pixels, proposal: Proposal) -> dict[str, Pixels]:
 
 
 def _with_points(proposal: Proposal) -> list[Action]:
-    return [action for action in proposal.actions if action.point is not None]
+    return [action for action in proposal.actions if action.point is not None and is_placed(action)]
 
 
 def _on_screen(point: Point | None, image: Pixels) -> _Spot:

@@ -20,7 +20,9 @@ from foretell.gui.words import Box, Word
 
 PlaceKind = Literal["button", "checkbox", "radio", "field", "link", "text", "icon", "shape", "panel"]
 
+_MANY_WORDS = 5  # of a goal, for text that repeats it to be no button
 _REPEATS = 0.72  # share of the goal that lines have to repeat to be the instruction
+_REPEATS_WHOLLY = 0.9  # where the goal has few words
 _PANEL_SHARE = 0.12  # of the picture: a larger box is a panel, not a control
 _BLANK = 80  # pixels of nothing after a label that may be a field
 _CLOSE = 0.2  # of their height: letters that stand closer belong to one word
@@ -156,25 +158,24 @@ def _blanks(words: list[Word], screen: Screen) -> list[Place]:
 
 
 def instruction(words: list[Word], goal: str) -> set[int]:
-    """The numbers of the lines that together repeat the goal; none where it is not drawn on the screen."""
-    want = "".join(tokens(goal))
-    if not want:
-        return set()
-    order = _reading_order(words)
+    """The numbers of the lines at the top that together repeat the goal; none where it is not drawn on the screen.
+
+    A goal of few words may well be what stands on a button: it has to be repeated to the letter, or nearly so.
+    """
+    asked = tokens(goal)
+    want = "".join(asked)
     best: tuple[float, set[int]] = (0.0, set())
-    for start, first in enumerate(order[:12]):
-        have, used = "", set[int]()
-        for i in order[start : start + 40]:
-            piece = "".join(tokens(words[i].text))
-            if not piece or len(have) + len(piece) > 1.25 * len(want) + 4:
-                break
-            have, used = have + piece, used | {i}
-            score = SequenceMatcher(None, have, want, autojunk=False).ratio()
-            if score > best[0] + 1e-9:
-                best = (score, set(used))
-        if best[0] > 0.97 or first == order[-1]:
+    have, used = "", set[int]()
+    for i in _reading_order(words)[:40]:
+        piece = "".join(tokens(words[i].text))
+        if not piece or len(have) + len(piece) > 1.25 * len(want) + 4:
             break
-    return best[1] if best[0] >= _REPEATS and len(want) >= 6 else set()
+        have, used = have + piece, used | {i}
+        score = SequenceMatcher(None, have, want, autojunk=False).ratio()
+        if score > best[0] + 1e-9:
+            best = (score, set(used))
+    least = _REPEATS if len(asked) >= _MANY_WORDS else _REPEATS_WHOLLY
+    return best[1] if best[0] >= least and len(want) >= 6 else set()
 
 
 def _reading_order(words: list[Word]) -> list[int]:

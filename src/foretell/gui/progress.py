@@ -21,7 +21,8 @@ from foretell.gui.wording import SUBMITS, Wording, alike, folded, is_busy, is_su
 _VALUE = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[-+]?\d[\w:/.,-]*\w|[-+]?\d")
 _CLAUSES = re.compile(r",| and | then |\. ")
 _BUSY_WORDS = ("loading", "processing")
-_VEILED = 0.1
+_PALE = 0.4  # of the contrast; black on white has lost nothing
+_LEAST_PIXELS = 20  # of a text
 _DIRECT = frozenset((
     "click", "on", "press", "tap", "select", "choose", "left-click", "button", "link", "item", "option", "tab",
     "heading", "checkbox", "field", "picture", "list", "area", "over", "expand", "open",
@@ -62,16 +63,24 @@ def says_busy(sight: Sight) -> bool:
 
 
 def veil(sight: Sight) -> float:
-    """How much of the usual contrast is lost, 0 to 1: no dark ink is left, or no bright ground."""
-    grey = sight.image[::4, ::4].max(axis=2)
-    dark, light = (float(np.quantile(grey, share)) for share in (0.003, 0.9))
-    return max(dark, 255.0 - light) / 255.0
+    """How much of the contrast that texts have is lost, 0 to 1; 0 up to what pale pages lose, and where none is read.
+
+    Each text is compared with its own ground, so that neither dark pages nor empty ones seem veiled. A quarter of the
+    texts may stand out: a veil often has one of its own.
+    """
+    grey = sight.image.max(axis=2)
+    parts = [grey[y : y + h, x : x + w] for x, y, w, h in (word.box for word in sight.places.words)]
+    contrasts = [np.subtract(*np.quantile(part, (0.97, 0.03))) / 255.0 for part in parts if part.size >= _LEAST_PIXELS]
+    if not contrasts:
+        return 0.0
+    lost = 1.0 - float(np.quantile(contrasts, 0.75))
+    return max(0.0, (lost - _PALE) / (1.0 - _PALE))
 
 
 def waiting_features(sight: Sight, action: Action | None) -> Features:
     """Whether the page is busy, and whether the proposal waits."""
     busy, lost = sight.kept("busy", says_busy), sight.kept("veil", veil)
-    still = busy or lost > _VEILED
+    still = busy or lost > 0.0
     waits = action is not None and action.kind is Kind.WAIT
     return {
         "veil": lost,

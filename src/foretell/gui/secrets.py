@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from foretell.gui.actions import Action, Kind
-from foretell.gui.claims import DOTS
+from foretell.gui.claims import DOTS, HIDDEN_KEY
 from foretell.gui.observation import Proposal
+from foretell.gui.parse.keys import KNOWN, usual
 
 _WORDS = re.compile(
     r"\b(pass(?:word|code|phrase|wd)?s?|pwd|pins?|secrets?|tokens?|api[ _-]?keys?|credentials?|cvv|cvc|"
     r"security (?:code|answer|number)s?|otp|one[- ]time code|2fa|private key|ssn|social security|iban|card number)\b",
     re.IGNORECASE,
 )
+_WEAK = re.compile(r".*s|secret|token|credential|2fa|social security", re.IGNORECASE)  # often speak of other things
 _QUOTED = re.compile(r'"[^"\n]+"|“[^”\n]+”|(?<!\w)\'[^\'\n]+\'(?!\w)')
+_SAID = r"(?:\"(?P<a>[^\"\n]+)\"|“(?P<b>[^”\n]+)”|'(?P<c>[^'\n]+)'(?!\w)|(?P<plain>[^\s\"'“”]\S*))"
 _TOLD = re.compile(
-    rf"(?P<kept>(?:{_WORDS.pattern})(?:\s+(?:is|as|of|to))?\s*[:=]?\s+)(?P<secret>[^\s\"'“”]*\d[^\s\"'“”]*)",
+    rf"(?P<kept>(?P<word>{_WORDS.pattern})(?:\s+(?:code|number|value))?(?P<joint>\s+(?:is|as|of|to))?"
+    rf"(?:\s*(?P<mark>[:=])\s*|\s+)){_SAID}",
     re.IGNORECASE,
 )
-_HIDES = frozenset((Kind.TYPE, Kind.ANSWER, Kind.KEY))
+_TYPED = re.compile(rf"\b(?P<kept>(?:typ(?:es?|ing)|enter(?:s|ing)?|inputs?|writ(?:es?|ing)|paste)\s+){_SAID}", re.I)
+_FOLLOWING = """
+    a an the this that these those it its them my your his her their our both same new old current correct wrong right
+    first second next last following given some any one two no not and or but then so if when while where which who
+    with without for from of to in into on onto at by as via is are was be been has have must should will can using
+    field fields box boxes input inputs form forms page pages screen tab link button label text textbox area key keys
+    manager managers reset recovery change changes hint hints policy settings setting option options protected prompt
+    dialog window generator strength value values code codes number numbers data details letters characters list
+    required requirements confirmation confirm login log sign enter type click press submit access open continue
+    username user name names email e-mail account twice again here there above below please only too also now once
+    before after
+"""  # such a word, or a verb of typing, without being a secret
+_ORDINARY = frozenset(_FOLLOWING.split())
+_PUNCTUATION = ".,;:!?()[]"
+_HIDES = frozenset((Kind.TYPE, Kind.ANSWER, Kind.KEY, Kind.NAVIGATE))
+_HELD = frozenset(("ctrl", "alt", "meta"))  # with one of them a letter is a command
+_WRITTEN_KEYS = frozenset(("plus", "minus", "space"))
 _ANYWHERE_FROM = 4  # characters; shorter secrets are hidden only where they stand alone
 _NO_TEXT = frozenset(("event", "kind", "error", "reason", "mode", "platform", "images", "screen", "critic"))
 
@@ -31,43 +52,91 @@ def mentions_secret(*texts: str | None) -> bool:
     return any(text is not None and _WORDS.search(text) is not None for text in texts)
 
 
+def is_secret(proposal: Proposal, goal: str | None) -> bool:
+    """Whether what the proposal types may be a secret: it says so, or intent, goal or its address speak of one."""
+    addresses = (action.text for action in proposal.actions if action.kind is Kind.NAVIGATE)
+    return proposal.secret or mentions_secret(proposal.intent, goal, *addresses)
+
+
 def typed_texts(proposal: Proposal) -> tuple[str, ...]:
-    """What the proposal would type, as far as it is long enough to be a secret."""
+    """What the proposal would type, as far as it is long enough to be a secret by itself."""
     return tuple(a.text for a in proposal.actions if a.kind in _HIDES and a.text and len(a.text.strip()) > 1)
 
 
+def typed_letters(action: Action) -> tuple[str, ...]:
+    """The single letters that an action writes, as text or as keys: parts of a secret that is sent piece by piece."""
+    alone = action.text is not None and len(action.text.strip()) == 1 and action.kind in _HIDES
+    return ((action.text.strip(),) if alone and action.text else ()) + _written(action)
+
+
 def hidden_action(action: Action) -> Action:
-    """The action with dots for what it types."""
-    return replace(action, text=DOTS) if action.kind in _HIDES and action.text else action
+    """The action with dots for what it types. Keys that write nothing, such as enter or ctrl + a, are left."""
+    if action.kind not in _HIDES:
+        return action
+    written = _written(action)
+    keys = tuple(HIDDEN_KEY if key in written else key for key in action.keys)
+    return replace(action, text=DOTS if action.text else action.text, keys=keys)
+
+
+def hidden_proposal(proposal: Proposal) -> Proposal:
+    """The proposal with dots for what it types and for the secrets that its intent tells, and without its raw text."""
+    return replace(
+        proposal,
+        actions=tuple(hidden_action(action) for action in proposal.actions),
+        intent=None if proposal.intent is None else hidden_words(proposal.intent),
+        raw="",
+    )
 
 
 def hidden_goal(goal: str) -> str:
-    """A goal that speaks of a secret, with dots for whatever it quotes or spells out after such a word."""
-    if not mentions_secret(goal):
-        return goal
-    told = _TOLD.sub(lambda m: f"{m.group('kept')}{DOTS}", goal)
-    return _QUOTED.sub(lambda m: f"{m.group(0)[0]}{DOTS}{m.group(0)[-1]}", told)
+    """A goal with dots for the secrets that it tells, where it speaks of any."""
+    return hidden_words(goal) if mentions_secret(goal) else goal
+
+
+def hidden_words(text: str) -> str:
+    """Dots for whatever a text that is about a secret quotes, or spells out after such a word or a verb of typing."""
+    for begin, end in sorted(_spans(text), reverse=True):
+        text = text[:begin] + DOTS + text[end:]
+    return _QUOTED.sub(lambda m: f"{m.group(0)[0]}{DOTS}{m.group(0)[-1]}", text)
+
+
+def told_secrets(text: str) -> tuple[str, ...]:
+    """What a text that is about a secret tells of it, as far as it is surely none of the ordinary words."""
+    return tuple(text[begin:end].strip(_PUNCTUATION) for begin, end in _spans(text, sure=True))
+
+
+def spellings(text: str) -> set[str]:
+    """A text by itself, and as it looks when quoted in Python, in JSON, or in JSON that is quoted in JSON."""
+    quoted = {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    return {text, repr(text)[1:-1]} | quoted | {json.dumps(one)[1:-1] for one in quoted}
 
 
 class Veil:
-    """Remembers the secrets of an episode and puts dots in their place wherever they appear."""
+    """Remembers the secrets of an episode and puts dots in their place wherever they appear, however quoted.
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    Those with fewer than `least` characters are not hidden: a single one would blot out half of every text.
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), least: int = 2) -> None:
+        self._least = least
         self._secrets: set[str] = set()
+        self._patterns: list[re.Pattern[str]] = []
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Remember more of them; a single character is not hidden, as it would blot out half of every text."""
-        self._secrets |= {one.strip() for one in secrets if len(one.strip()) > 1}
+        """Remember more of them."""
+        new = {one.strip() for one in secrets if len(one.strip()) >= self._least} - self._secrets
+        if new:
+            self._secrets |= new
+            spelled = {spelling for secret in self._secrets for spelling in spellings(secret)}
+            self._patterns = [_pattern(one) for one in sorted(spelled, key=len, reverse=True)]
 
     def __contains__(self, text: str) -> bool:
         return text.strip() in self._secrets
 
     def __call__(self, text: str) -> str:
-        for secret in sorted(self._secrets, key=len, reverse=True):
-            alone = len(secret) < _ANYWHERE_FROM
-            pattern = rf"(?<!\w){re.escape(secret)}(?!\w)" if alone else re.escape(secret)
-            text = re.sub(pattern, DOTS, text, flags=re.IGNORECASE)
+        for pattern in self._patterns:
+            text = pattern.sub(DOTS, text)
         return text
 
     def data(self, value: Any) -> Any:
@@ -81,3 +150,54 @@ class Veil:
                 return [self.data(one) for one in value]
             case _:
                 return value
+
+
+def _pattern(secret: str) -> re.Pattern[str]:
+    alone = len(secret) < _ANYWHERE_FROM
+    return re.compile(rf"(?<!\w){re.escape(secret)}(?!\w)" if alone else re.escape(secret), re.IGNORECASE)
+
+
+def _written(action: Action) -> tuple[str, ...]:
+    """The keys of an action that write something."""
+    names = {key: usual(key) for key in action.keys}
+    if action.kind is not Kind.KEY or _HELD & set(names.values()):
+        return ()
+    return tuple(key for key, name in names.items() if name not in KNOWN or name in _WRITTEN_KEYS)
+
+
+def _spans(text: str, sure: bool = False) -> Iterator[tuple[int, int]]:
+    """Where a text tells a secret; with `sure` a plain word after a verb of typing does not count as one."""
+    taken = -1
+    found = [(match, pattern is _TOLD) for pattern in (_TOLD, _TYPED) for match in _matches(pattern, text)]
+    for match, after_word in sorted(found, key=lambda pair: pair[0].end("kept")):
+        quoted = next((name for name in "abc" if match[name]), None)
+        begin, end = match.span(quoted or "plain")
+        told = quoted is not None or (_tells(match) if after_word else _tells_typed(match, sure))
+        if told and begin >= taken:
+            taken = end
+            yield begin, end
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """All matches, those included that begin where an earlier one only supposed a secret."""
+    match = pattern.search(text)
+    while match is not None:
+        yield match
+        match = pattern.search(text, match.end("kept"))
+
+
+def _tells(match: re.Match[str]) -> bool:
+    """Whether the plain word after one such as "password" is a secret."""
+    if _is_ordinary(match["plain"]):
+        return False
+    said_so = match["mark"] or (match["joint"] or "").strip().casefold() in ("is", "as")
+    return bool(said_so or not _WEAK.fullmatch(match["word"]) or re.search(r"\d", match["plain"]))
+
+
+def _tells_typed(match: re.Match[str], sure: bool) -> bool:
+    return not _is_ordinary(match["plain"]) and (not sure or re.search(r"\d", match["plain"]) is not None)
+
+
+def _is_ordinary(word: str) -> bool:
+    plain = word.strip(_PUNCTUATION).casefold()
+    return not plain or plain in _ORDINARY or _WORDS.fullmatch(plain) is not None

@@ -1,4 +1,4 @@
-"""Traces: every step of a guarded episode as lines of JSON and PNG pictures in a folder, to look at and to re-score.
+"""Traces: every step of guarded episodes as lines of JSON and PNG pictures in a folder, to look at and to re-score.
 
 `trace.jsonl` is only ever appended to, and a picture is whole on disk before the line that names it. A crash can tear
 the last line; reading leaves that one out, and writing on begins after the last whole one.
@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +21,7 @@ from foretell.gui.dataset import history_from_dict, load_image, proposal_from_di
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.verdict import Reason
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
@@ -37,12 +38,12 @@ class TraceWriter:
     Without `pictures` only the lines are written. `clock` gives seconds since the epoch.
     """
 
-    def __init__(self, folder: Path, pictures: bool = True, clock: Callable[[], float] = time.time) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | str, pictures: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self.folder = Path(folder)
         self._pictures, self._clock = pictures, clock
         self._written: dict[str, str] = {}
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / FILE
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / FILE
         whole = path.read_bytes() if path.exists() else b""
         self._file = path.open("ab")
         if whole and not whole.endswith(b"\n"):
@@ -99,6 +100,11 @@ class Round:
     def intervened(self) -> bool:
         return bool(self.verdict.get("intervene"))
 
+    @property
+    def objected(self) -> bool:
+        """Whether P(bad) cleared the threshold of that time, be it sent back or not."""
+        return self.verdict.get("reason") in (Reason.DOUBTED, Reason.QUIET)
+
 
 @dataclass(frozen=True, eq=False)
 class TraceStep:
@@ -116,14 +122,40 @@ class TraceStep:
 
 
 @dataclass(frozen=True, eq=False)
+class Episode:
+    """The steps of one episode, at least one; its outcome where its end was told; the guard's own troubles in it."""
+
+    steps: tuple[TraceStep, ...]
+    outcome: Mapping[str, Any] | None = None
+    faults: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def goal(self) -> str:
+        return self.steps[0].goal
+
+
+@dataclass(frozen=True, eq=False)
 class Trace:
-    """What a folder holds. `torn` tells that a crash cut the last line short; `faults` are the guard's own troubles."""
+    """What a folder holds, the episodes in their order. `torn` tells that a crash cut the last line short."""
 
     folder: Path
-    steps: tuple[TraceStep, ...]
-    faults: tuple[Mapping[str, Any], ...] = ()
-    outcome: Mapping[str, Any] | None = None
+    episodes: tuple[Episode, ...]
     torn: bool = False
+
+    @property
+    def steps(self) -> tuple[TraceStep, ...]:
+        """The steps of all episodes."""
+        return tuple(step for episode in self.episodes for step in episode.steps)
+
+    @property
+    def outcome(self) -> Mapping[str, Any] | None:
+        """How the last episode ended."""
+        return self.episodes[-1].outcome if self.episodes else None
+
+    @property
+    def faults(self) -> tuple[Mapping[str, Any], ...]:
+        """The guard's own troubles in all episodes."""
+        return tuple(fault for episode in self.episodes for fault in episode.faults)
 
     def picture(self, name: str) -> Pixels:
         """A picture by the name that a step gives; TraceError where it is not there."""
@@ -140,8 +172,9 @@ class Trace:
         return Observation(step.goal, self.picture(round_.images["before"]), step.step, platform)
 
 
-def read(folder: Path) -> Trace:
+def read(folder: Path | str) -> Trace:
     """Read a trace, a torn last line left out. TraceError where there is none, or another line is damaged."""
+    folder = Path(folder)
     path = folder / FILE
     if not path.is_file():
         raise TraceError(f"there is no {FILE} in {folder}: give the folder that a guard traced into")
@@ -166,30 +199,53 @@ def _event(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise TraceError(f"{path}, line {number} is damaged ({error}): take it out to read the rest") from error
 
 
-def _folded(folder: Path, path: Path, events: list[dict[str, Any]], torn: bool) -> Trace:
-    steps: list[dict[str, Any]] = []
-    faults: list[Mapping[str, Any]] = []
+@dataclass
+class _Open:
+    """An episode that is being read."""
+
+    steps: list[dict[str, Any]] = field(default_factory=list)
     outcome: Mapping[str, Any] | None = None
+    faults: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def take(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "proposed":
+                if not self.steps or self.steps[-1]["step"] != event["step"] or "executed" in self.steps[-1]:
+                    new = {"step": event["step"], "goal": event["goal"], "platform": event["platform"]}
+                    self.steps.append(new | {"rounds": (), "t": event["t"]})
+                self.steps[-1]["rounds"] += (_round(event),)
+            case "executed" if self.steps:
+                self.steps[-1]["executed"] = tuple(event["actions"])
+            case "effect" if self.steps:
+                self.steps[-1] |= {"effect": event["effect"], "achieved": tuple(event["achieved"])}
+                self.steps[-1]["after"] = event["images"].get("after")
+            case "fault":
+                self.faults.append(event)
+            case "end":
+                self.outcome = event
+
+    def is_over_at(self, event: dict[str, Any]) -> bool:
+        """Whether an event begins another episode: it says so, or has another goal or an earlier step, as old ones."""
+        if event["event"] != "proposed" or not self.steps:
+            return bool(event["event"] == "start")
+        return bool(event["goal"] != self.steps[-1]["goal"] or event["step"] < self.steps[-1]["step"])
+
+
+def _folded(folder: Path, path: Path, events: list[dict[str, Any]], torn: bool) -> Trace:
+    episodes = [_Open()]
     for number, event in enumerate(events, 1):
         try:
-            match event["event"]:
-                case "proposed":
-                    if not steps or steps[-1]["step"] != event["step"] or steps[-1].get("executed") is not None:
-                        new = {"step": event["step"], "goal": event["goal"], "platform": event["platform"]}
-                        steps.append(new | {"rounds": (), "t": event["t"]})
-                    steps[-1]["rounds"] += (_round(event),)
-                case "executed" if steps:
-                    steps[-1]["executed"] = tuple(event["actions"])
-                case "effect" if steps:
-                    steps[-1] |= {"effect": event["effect"], "achieved": tuple(event["achieved"])}
-                    steps[-1]["after"] = event["images"].get("after")
-                case "fault":
-                    faults.append(event)
-                case "end":
-                    outcome = event
+            if episodes[-1].is_over_at(event):
+                episodes.append(_Open())
+            episodes[-1].take(event)
         except (KeyError, TypeError, ValueError) as error:
             raise TraceError(f"{path}, line {number} is no event of a guard ({error!r})") from error
-    return Trace(folder, tuple(TraceStep(**step) for step in steps), tuple(faults), outcome, torn)
+    found = (
+        Episode(tuple(TraceStep(**step) for step in one.steps), one.outcome, tuple(one.faults))
+        for one in episodes
+        if one.steps
+    )
+    return Trace(folder, tuple(found), torn)
 
 
 def _round(event: Mapping[str, Any]) -> Round:

@@ -30,10 +30,13 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import SORTS, Observation, Pixels
 from foretell.gui.sight import Eyes
 from foretell.gui.threshold import Threshold, threshold_for
+from foretell.gui.vary import varied, ways
 from foretell.trees import FloatArray, Trees, of_boosting
 
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 LEAST_OF_CLASS = 8
+VARIANT_WEIGHT = 0.4  # of a row; with more, tasks that were left out are judged less well
+_VARIANT = ", "  # between a row's id and the way in which it is shown
 PART = 250  # rows that a process looks at before it is asked again
 
 Say = Callable[[str], None]
@@ -61,6 +64,11 @@ class Shown:
     stated: NDArray[np.bool_]
     held_out: NDArray[np.bool_]
     ids: NDArray[Any]
+
+    @property
+    def as_recorded(self) -> NDArray[np.bool_]:
+        """Which rows are no variants."""
+        return np.array([_VARIANT not in one for one in self.ids.tolist()], dtype=bool)
 
     @property
     def sort(self) -> NDArray[Any]:
@@ -94,10 +102,18 @@ def without_intent(row: Row) -> Row:
     return replace(row, proposal=replace(row.proposal, intent=None), history=history)
 
 
-def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None, processes: int = 1) -> Shown:
-    """The features of every row, with and without its intent. Rows that share a picture should stand together."""
+def describe(
+    folder: Path, rows: Iterable[Row], say: Say = lambda text: None, processes: int = 1, vary: bool = False
+) -> Shown:
+    """The features of every row, with and without its intent. Rows that share a picture should stand together.
+
+    With `vary`, some rows for training are added as they would look on other pages.
+    """
     kept = list(rows)
-    parts = [kept[at : at + PART] for at in range(0, len(kept), PART)]
+    asked: list[tuple[Row, str]] = [(row, "") for row in kept]
+    if vary:
+        asked += ways(kept)
+    parts = [asked[at : at + PART] for at in range(0, len(asked), PART)]
     told: list[dict[str, float]] = []
     with contextlib.ExitStack() as stack:
         done: Iterable[list[dict[str, float]]] = map(partial(_told, folder), parts)
@@ -109,7 +125,7 @@ def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None, pr
             say(f"{len(told) // 2} proposals looked at")
     names = tuple(sorted({name for row in told for name in row}))
     table = np.array([[row.get(name, np.nan) for name in names] for row in told]).reshape(len(told), len(names))
-    twice = [row for row in kept for _ in range(2)]
+    twice = [replace(row, id=f"{row.id}{_VARIANT}{way}" if way else row.id) for row, way in asked for _ in range(2)]
     return Shown(
         names,
         table,
@@ -122,17 +138,18 @@ def describe(folder: Path, rows: Iterable[Row], say: Say = lambda text: None, pr
     )
 
 
-def _told(folder: Path, rows: Sequence[Row]) -> list[dict[str, float]]:
+def _told(folder: Path, rows: Sequence[tuple[Row, str]]) -> list[dict[str, float]]:
     """The features of each row, as it is and then without its intent."""
     eyes = Eyes()
     found: list[dict[str, float]] = []
     picture = ""
     image: Pixels | None = None
-    for row in rows:
-        if row.image != picture or image is None:
-            picture, image = row.image, row.observation(folder).image
+    for own, way in rows:
+        if own.image != picture or image is None:
+            picture, image = own.image, own.observation(folder).image
+        row, screen = varied(own, image, way) if way else (own, image)
         for shown in (row, without_intent(row)):
-            observation = Observation(shown.goal, image, shown.step)
+            observation = Observation(shown.goal, screen, shown.step)
             sight = eyes.see(observation)
             findings = check(observation, shown.proposal, shown.history)
             found.append(features(observation, shown.proposal, shown.history, sight, findings))
@@ -140,17 +157,20 @@ def _told(folder: Path, rows: Sequence[Row]) -> list[dict[str, float]]:
 
 
 def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = lambda text: None) -> CriticModel:
-    """A model of these rows, which should hold training tasks only."""
+    """A model of these rows, which should hold training tasks only.
+
+    Chances and thresholds are learnt from what was recorded; variants are to be known, not to be promised for.
+    """
     effort = effort or Effort()
     scores = left_out_scores(shown, seed, effort, say)
     stated, unstated = (
         fit_scale(scores[own], shown.bad[own], shown.task[own], shown.sort[own])
-        for own in (shown.stated, ~shown.stated)
+        for own in (shown.stated & shown.as_recorded, ~shown.stated & shown.as_recorded)
     )
     say("fitting on all tasks")
     bad = _fit_bad(shown, seed, effort)
     unseen = never_done(shown.names, shown.table)
-    about = {"rows": len(shown.bad), "tasks": len(set(shown.task.tolist())), "seed": seed}
+    about = {"rows": int(shown.as_recorded.sum()), "tasks": len(set(shown.task.tolist())), "seed": seed}
     return CriticModel(shown.names, bad, _fit_errors(shown, seed, effort), stated, unstated, about, unseen)
 
 
@@ -231,9 +251,10 @@ def _fit_errors(shown: Shown, seed: int, effort: Effort) -> dict[ErrorClass, Tre
 
 
 def _weights(shown: Shown) -> FloatArray:
-    """Each task counts by the root of its rows, so that long ones do not drown the others."""
-    _, at, count = np.unique(shown.task, return_inverse=True, return_counts=True)
-    weights = 1.0 / np.sqrt(count[at])
+    """Each task counts by the root of its recorded rows, so that long ones do not drown the others; variants less."""
+    _, at = np.unique(shown.task, return_inverse=True)
+    count = np.bincount(at, shown.as_recorded)
+    weights = np.where(shown.as_recorded, 1.0, VARIANT_WEIGHT) / np.sqrt(np.maximum(1.0, count[at]))
     return np.asarray(weights / weights.mean())
 
 
@@ -270,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     began_s = time.monotonic()
     rows = [row for row in read_rows(options.folder) if options.all or row.split == "train"]
-    shown = describe(options.folder, rows, print, os.cpu_count() or 1)
+    shown = describe(options.folder, rows, print, os.cpu_count() or 1, vary=True)
     train(shown, options.seed, say=print).save(options.into)
     print(f"{options.into} written after {time.monotonic() - began_s:.0f} s")
 

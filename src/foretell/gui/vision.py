@@ -7,7 +7,6 @@ a `CriticUnavailable`, on which a guard stays quiet.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from foretell.gui.actions import Action
 from foretell.gui.history import History
 from foretell.gui.judgement import Critic, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.secrets import spellings
 from foretell.lm import Budget, Cached, Failure, Image, LanguageModel, Message, Reply, Request, Trouble
 from foretell.lm.paid import Paid
 
@@ -234,8 +234,7 @@ def encode(pixels: Pixels, max_side: int = MAX_SIDE) -> Image:
 def _spellings(hidden: Iterable[str]) -> list[str]:
     """The texts to blot out, also as they look when quoted in JSON or Python; the longest first."""
     kept = [text for text in hidden if len(text) >= LEAST_HIDDEN_CHARACTERS]
-    quoted = {spelled for text in kept for spelled in (text, json.dumps(text)[1:-1], repr(text)[1:-1])}
-    return sorted(quoted, key=len, reverse=True)
+    return sorted({spelled for text in kept for spelled in spellings(text)}, key=len, reverse=True)
 
 
 def _read(reply: Reply) -> vision_answer.Answer | vision_answer.Unreadable:

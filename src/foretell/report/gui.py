@@ -1,4 +1,4 @@
-"""The page of a guarded episode: each step's picture, proposal, verdict and effect, as one self-contained HTML file."""
+"""The page of guarded episodes: each step's picture, proposal, verdict and effect, as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ class ProposalView:
 
 @dataclass(frozen=True)
 class StepView:
-    """One step as the page shows it; `shade` is the class of its mark in the strip at the top."""
+    """One step as the page shows it; `shade` is the class of its mark in the strip at the top, `key` its anchor."""
 
+    key: str
     number: int
     shade: str
     proposals: tuple[ProposalView, ...]
@@ -58,6 +59,15 @@ class StepView:
     effect: str
     achieved: tuple[str, ...]
     after: str
+
+
+@dataclass(frozen=True)
+class EpisodeView:
+    """One episode as the page shows it."""
+
+    goal: str
+    outcome: str
+    steps: tuple[StepView, ...]
 
 
 def action_words(action: Action) -> str:
@@ -82,15 +92,26 @@ def proposal_words(proposal: Proposal) -> str:
     return ", then ".join(action_words(action) for action in proposal.actions) or "nothing"
 
 
-def steps_of(trace: Trace) -> list[StepView]:
-    """What the page shows of each step."""
+def episodes_of(trace: Trace) -> list[EpisodeView]:
+    """What the page shows of each episode."""
+    return [
+        EpisodeView(one.goal, _outcome(one.outcome), tuple(steps_of(trace, number)))
+        for number, one in enumerate(trace.episodes)
+    ]
+
+
+def steps_of(trace: Trace, number: int = 0) -> list[StepView]:
+    """What the page shows of each step of an episode."""
+    steps = trace.episodes[number].steps
+    before = sum(len(one.steps) for one in trace.episodes[:number])
     found = []
-    for at, step in enumerate(trace.steps):
+    for at, step in enumerate(steps, 1):
         proposals = tuple(_proposal(trace, round_) for round_ in step.rounds)
-        last = at == len(trace.steps) - 1
+        last = at == len(steps)
         done = [Action.from_dict(action) for action in step.executed or ()]
         found.append(
             StepView(
+                key=str(before + at),
                 number=step.step + 1,
                 shade=_shade(step),
                 proposals=proposals,
@@ -164,6 +185,16 @@ def _figures(trace: Trace) -> list[tuple[str, str, str]]:
     ]
 
 
+def _faults(trace: Trace) -> list[tuple[str, str, str]]:
+    """The step (with its episode, where there are several), the part and the message of each fault."""
+    found = []
+    for number, episode in enumerate(trace.episodes, 1):
+        which = f"{number}: " if len(trace.episodes) > 1 else ""
+        for fault in episode.faults:
+            found.append((f"{which}{fault.get('step', 0) + 1}", fault.get("where", ""), fault.get("message", "")))
+    return found
+
+
 def _outcome(outcome: Mapping[str, Any] | None) -> str:
     said = (outcome or {}).get("outcome") or {}
     return " · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in said.items())
@@ -181,23 +212,23 @@ def render_gui_replay(trace: Trace) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(package.joinpath("gui.html").read_text(encoding="utf-8"))
     first = trace.steps[0].rounds[0]
+    episodes = episodes_of(trace)
     return template.render(
         version=__version__,
-        goal=trace.steps[0].goal,
+        title=episodes[0].goal if len(episodes) == 1 else f"{len(episodes)} episodes",
         name=trace.folder.name,
         critic=first.critic,
         mode=first.verdict.get("mode", ""),
         threshold=first.verdict.get("threshold"),
-        outcome=_outcome(trace.outcome),
         torn=trace.torn,
         figures=_figures(trace),
-        faults=[(fault.get("step", 0) + 1, fault.get("where", ""), fault.get("message", "")) for fault in trace.faults],
-        steps=steps_of(trace),
+        faults=_faults(trace),
+        episodes=episodes,
         css="".join(package.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "gui.css")),
     )
 
 
-def write_gui_replay(trace: Path | Trace, path: Path) -> Path:
+def write_gui_replay(trace: Path | str | Trace, path: Path | str) -> Path:
     """Write the page of a trace (or of the folder it is in), all or nothing, and return its path."""
     told = trace if isinstance(trace, Trace) else read(trace)
-    return write_whole(path, render_gui_replay(told))
+    return write_whole(Path(path), render_gui_replay(told))

@@ -14,11 +14,14 @@ from collections.abc import Callable, Mapping
 from foretell.gui.actions import CLICKS, Action, Kind, Platform, Point
 from foretell.gui.adapters import keys
 from foretell.gui.adapters.commands import call, find
+from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import SPOKEN, WAIT_S, bad, checked, decode, place
 from foretell.gui.observation import Pixels
+from foretell.gui.parse.keys import usual
 
 TIMEOUT_S = 30.0
 PRESS_MS = 800
+HOLD_S = 0.5  # a key held as long is pressed long, which takes as long as the device has it
 SWIPE_MS = 300
 DRAG_MS = 900
 EDGE_SHARE = 0.1  # of the screen at each side that a scroll keeps away from: gestures of the system begin there
@@ -33,7 +36,10 @@ Command = tuple[str, ...]
 
 
 class AdbScreen:
-    """The screen of the device `serial`, or of the only one. `apps` are packages by the names that an agent uses."""
+    """The screen of the device `serial`, or of the only one. `apps` are packages by the names that an agent uses.
+
+    At most `settle_s` are waited after an action until it has come to rest.
+    """
 
     platform: Platform = "mobile"
 
@@ -43,7 +49,9 @@ class AdbScreen:
         apps: Mapping[str, str] | None = None,
         timeout_s: float = TIMEOUT_S,
         sleep: Callable[[float], None] = time.sleep,
+        settle_s: float = SETTLE_S,
     ) -> None:
+        self.settle_s = settle_s
         if serial is not None and (not _SERIAL.fullmatch(serial) or serial.startswith("-")):
             raise bad("that is no serial number of a device: see `adb devices`")
         self._adb = (find("adb", "install Android's platform tools"), *(() if serial is None else ("-s", serial)))
@@ -64,12 +72,15 @@ class AdbScreen:
             return
         private = action.kind is Kind.TYPE
         for command in commands(action, self._size or (1, 1), self._apps):
-            call((*self._adb, "shell", *map(shlex.quote, command)), self._timeout_s, private=private)
+            timeout_s = self._timeout_s + (action.seconds or 0.0)
+            call((*self._adb, "shell", *map(shlex.quote, command)), timeout_s, private=private)
 
 
 def commands(action: Action, size: tuple[int, int], apps: Mapping[str, str] | None = None) -> list[Command]:
     """What the device is to run for an action, as arguments that are not quoted yet."""
     kind = action.kind
+    if action.held:
+        raise bad(f"adb's input holds no keys during a {kind.value}")
     if kind in (Kind.CLICK, Kind.DOUBLE_CLICK) and action.point is not None:
         tap = ("input", "tap", *_at(action.point))
         return [tap] * (2 if kind is Kind.DOUBLE_CLICK else 1)
@@ -85,7 +96,7 @@ def commands(action: Action, size: tuple[int, int], apps: Mapping[str, str] | No
         focus: list[Command] = [] if action.point is None else [("input", "tap", *_at(action.point))]
         return [*focus, *typing(action.text or "")]
     if kind is Kind.KEY:
-        return [_press(action)]
+        return _press(action)
     if kind in (Kind.BACK, Kind.HOME):
         return [("input", "keyevent", _BACK if kind is Kind.BACK else _HOME)]
     if kind is Kind.OPEN:
@@ -133,11 +144,18 @@ def _scroll(action: Action, size: tuple[int, int]) -> list[Command]:
     return found
 
 
-def _press(action: Action) -> Command:
+def _press(action: Action) -> list[Command]:
+    """A sign that Android has no key for is typed, as its own keyboards do."""
     codes = [key.android for key in keys.names(action.keys)]
+    if len(codes) == 1 and codes[0] is None and len(usual(action.keys[0])) == 1:
+        return typing(usual(action.keys[0]))
     if None in codes:
         raise bad(f"Android has no key for {'+'.join(action.keys)[:40]!r}")
-    return ("input", "keyevent" if len(codes) == 1 else "keycombination", *map(str, codes))
+    seconds = action.seconds or 0.0
+    if len(codes) == 1:
+        return [("input", "keyevent", *(("--longpress",) if seconds >= HOLD_S else ()), str(codes[0]))]
+    duration = ("-t", str(round(1000 * seconds))) if seconds else ()
+    return [("input", "keycombination", *duration, *map(str, codes))]
 
 
 def _open(name: str, apps: Mapping[str, str]) -> Command:

@@ -8,6 +8,7 @@ our actions into the environment's own, and those back into ours as far as they 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import gymnasium
@@ -93,9 +94,10 @@ class GuardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc, u
     """An environment whose steps are judged before they are taken.
 
     `step` takes our `Action`, a `Proposal`, or an action of the environment's own. `info["guard"]` holds `text` (what
-    the agent should be told before it proposes), and after a step `verdict`, `feedback` and `executed`. A step that
-    was not executed changes nothing: the same observation comes again, with no reward, and the agent proposes anew.
-    What cannot be said in pixels is taken unjudged, with `verdict` None.
+    the agent should be told before it proposes), and after a step `verdict`, `feedback`, `executed` and `finished`. A
+    step that was not executed changes nothing: the same observation comes again, with no reward, and the agent proposes
+    anew. What cannot be said in pixels is taken unjudged, with `verdict` None. Where the agent ends the task and the
+    environment does not, the episode is truncated.
     """
 
     def __init__(self, env: Any, guard: GuardLike, translator: Translator, platform: Platform = "web") -> None:
@@ -111,13 +113,16 @@ class GuardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc, u
         self.guard.reset()
         return self._observation, {**info, GUARD: {"text": self.guard.before_action(self._seen())}}
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any, secret: bool = False) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Judge an action and take it. `secret` says that what it types must not be seen, as a `Proposal` may too."""
         seen = self._seen()
         proposal = self._proposal(action, seen)
+        if proposal is not None and secret:
+            proposal = replace(proposal, secret=True)
         verdict: Verdict | None = None if proposal is None else self.guard.after_proposal(seen, proposal)
         told: dict[str, Any] = {"verdict": verdict, "feedback": "" if verdict is None else verdict.feedback}
         if verdict is not None and verdict.intervene:
-            told |= {"executed": False, "text": verdict.feedback}
+            told |= {"executed": False, "finished": False, "text": verdict.feedback}
             return self._observation, 0.0, False, False, {GUARD: told}
         total, terminated, truncated, info = 0.0, False, False, dict[str, Any]()
         for own in self._own(action, proposal, seen):
@@ -128,8 +133,11 @@ class GuardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc, u
         if proposal is not None:
             self.guard.executed(proposal)
         self._step += 1
+        finished = proposal is not None and proposal.ends
+        truncated = truncated or (finished and not terminated)
         over = terminated or truncated
-        told |= {"executed": True, "text": "" if over else self.guard.before_action(self._seen())}
+        told |= {"executed": True, "finished": finished}
+        told["text"] = "" if over else self.guard.before_action(self._seen())
         if over:
             self.guard.finished(self._last_image())
         return self._observation, total, terminated, truncated, {**info, GUARD: told}

@@ -52,8 +52,20 @@ _NAMED: Mapping[str, Names] = {
     "volumeup": Names("AudioVolumeUp", "XF86AudioRaiseVolume", 24),
     "volumedown": Names("AudioVolumeDown", "XF86AudioLowerVolume", 25),
     "power": Names("Power", "XF86PowerOff", 26),
+    "volumemute": Names("AudioVolumeMute", "XF86AudioMute", 164),
+    "appswitch": Names("AppSwitch", "XF86TaskPane", 187),
+    "camera": Names("Camera", "XF86WebCam", 27),
+    "clear": Names("Clear", "Clear", 28),
+    "kp_add": Names("NumpadAdd", "KP_Add", 157),
+    "kp_subtract": Names("NumpadSubtract", "KP_Subtract", 156),
+    "kp_multiply": Names("NumpadMultiply", "KP_Multiply", 155),
+    "kp_divide": Names("NumpadDivide", "KP_Divide", 154),
+    # Playwright's keypad moves the cursor, as without Num Lock: its figures are typed by the keys above the letters.
+    "kp_decimal": Names(".", "KP_Decimal", 158),
+    **{f"kp_{digit}": Names(str(digit), f"KP_{digit}", 144 + digit) for digit in range(10)},
 }
 _ANDROID_A, _ANDROID_0, _ANDROID_F1, _ANDROID_LAST_F = 29, 7, 131, 12
+_ANDROID_SIGNS = dict(zip("*#,.`=[]\\;'/@", (17, 18, 55, 56, 68, 70, 71, 72, 73, 74, 75, 76, 77), strict=True))
 
 
 def names(keys: Sequence[str]) -> list[Names]:
@@ -75,4 +87,4 @@ def _of(key: str) -> Names:
 def _android(key: str) -> int | None:
     if "a" <= key <= "z":
         return _ANDROID_A + ord(key) - ord("a")
-    return _ANDROID_0 + int(key) if key in "0123456789" else None
+    return _ANDROID_0 + int(key) if key in "0123456789" else _ANDROID_SIGNS.get(key)

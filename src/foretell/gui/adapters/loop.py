@@ -3,18 +3,23 @@
 Look; tell the agent what has been achieved; let it propose; have the proposal judged; where the guard intervenes let it
 propose again, as often as the guard asks for it (once by default); perform what was proposed last; tell the guard. The
 order of things is written once, as a generator that asks for each of them; two small drivers do what it asks for.
+
+The look after an action waits until the screen has come to rest, where the screen says how long that may take: its
+`settle_s`, which those of Playwright, X11 and adb have.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from foretell.gui.actions import Action, Kind, Platform
-from foretell.gui.adapters.screen import AsyncScreen, Screen
+from foretell.gui.adapters.rest import LOOK_EVERY_S, Rest
+from foretell.gui.adapters.screen import SPOKEN, AsyncScreen, Screen
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Verdict
 
@@ -44,7 +49,9 @@ class StepOutcome:
     """What became of one step.
 
     `proposals` are all that were made, `verdicts` the guard's on each; the last one, `proposal`, is what was performed,
-    unless `performed` is false. `answer` is what the agent told the user, `finished` whether it ended the episode.
+    unless `performed` is false. `answer` is what the agent told the user. `finished` is whether it ended the episode:
+    by a termination, or by a message without a call (`Proposal.closing`), as OpenAI's and Anthropic's agents do. An
+    answer that was called ends nothing, since a termination may follow it.
     """
 
     observation: Observation
@@ -71,11 +78,22 @@ class StepOutcome:
 
     @property
     def finished(self) -> bool:
-        return self.performed and any(action.kind is Kind.TERMINATE for action in self.proposal.actions)
+        return self.performed and self.proposal.ends
+
+    @property
+    def acted(self) -> bool:
+        """Whether something was done to the screen, which may be still at work on it."""
+        still = SPOKEN | {Kind.WAIT}
+        return self.performed and any(action.kind not in still for action in self.proposal.actions)
 
 
-def guarded_step(guard: GuardLike, propose: Propose, screen: Screen, goal: str, step: int = 0) -> StepOutcome:
-    """One step. `propose` is given the observation and the guard's text for the prompt, feedback included."""
+def guarded_step(
+    guard: GuardLike, propose: Propose, screen: Screen, goal: str, step: int = 0, before: Pixels | None = None
+) -> StepOutcome:
+    """One step. `propose` is given the observation and the guard's text for the prompt, feedback included.
+
+    `before` is what the screen was like before the last action, where it may be still at work.
+    """
     course = _course(guard, goal, step, screen.platform)
     wish = next(course)
     while True:
@@ -83,7 +101,7 @@ def guarded_step(guard: GuardLike, propose: Propose, screen: Screen, goal: str, 
         try:
             match wish:
                 case _Look():
-                    done = screen.observe()
+                    done = looked(screen, before)
                 case _Consult():
                     done = wish.call()
                 case _Ask():
@@ -100,7 +118,12 @@ def guarded_step(guard: GuardLike, propose: Propose, screen: Screen, goal: str, 
 
 
 async def guarded_step_async(
-    guard: GuardLike, propose: AsyncPropose, screen: AsyncScreen, goal: str, step: int = 0
+    guard: GuardLike,
+    propose: AsyncPropose,
+    screen: AsyncScreen,
+    goal: str,
+    step: int = 0,
+    before: Pixels | None = None,
 ) -> StepOutcome:
     """The same, awaited; `propose` may be a coroutine function. The guard thinks in a thread of its own."""
     course = _course(guard, goal, step, screen.platform)
@@ -110,7 +133,7 @@ async def guarded_step_async(
         try:
             match wish:
                 case _Look():
-                    done = await screen.observe()
+                    done = await looked_async(screen, before)
                 case _Consult():
                     done = await asyncio.to_thread(wish.call)
                 case _Ask():
@@ -127,17 +150,39 @@ async def guarded_step_async(
             return _outcome(end)
 
 
+def looked(screen: Screen, before: Pixels | None) -> Pixels:
+    """The screen: as it is now, or once it has come to rest after an action that began at `before`."""
+    rest = _rest(screen, before)
+    image = screen.observe()
+    while rest is not None and not rest.enough(image):
+        time.sleep(LOOK_EVERY_S)
+        image = screen.observe()
+    return image
+
+
+async def looked_async(screen: AsyncScreen, before: Pixels | None) -> Pixels:
+    """The same, awaited."""
+    rest = _rest(screen, before)
+    image = await screen.observe()
+    while rest is not None and not rest.enough(image):
+        await asyncio.sleep(LOOK_EVERY_S)
+        image = await screen.observe()
+    return image
+
+
 class GuardedScreen:
     """One episode: a screen, a goal, a guard that begins anew, and a count of steps."""
 
     def __init__(self, screen: Screen, guard: GuardLike, goal: str) -> None:
         self.screen, self.guard, self.goal = screen, guard, goal
         self.steps = 0
+        self._before: Pixels | None = None
         guard.reset()
 
     def step(self, propose: Propose) -> StepOutcome:
         """Look, propose, judge, perform."""
-        outcome = guarded_step(self.guard, propose, self.screen, self.goal, self.steps)
+        outcome = guarded_step(self.guard, propose, self.screen, self.goal, self.steps, self._before)
+        self._before = outcome.observation.image if outcome.acted else None
         self.steps += 1
         return outcome
 
@@ -146,7 +191,7 @@ class GuardedScreen:
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(self.step(propose))
-        self.guard.finished(self.screen.observe())
+        self.guard.finished(looked(self.screen, self._before))
         return outcomes
 
 
@@ -156,10 +201,12 @@ class AsyncGuardedScreen:
     def __init__(self, screen: AsyncScreen, guard: GuardLike, goal: str) -> None:
         self.screen, self.guard, self.goal = screen, guard, goal
         self.steps = 0
+        self._before: Pixels | None = None
         guard.reset()
 
     async def step(self, propose: AsyncPropose) -> StepOutcome:
-        outcome = await guarded_step_async(self.guard, propose, self.screen, self.goal, self.steps)
+        outcome = await guarded_step_async(self.guard, propose, self.screen, self.goal, self.steps, self._before)
+        self._before = outcome.observation.image if outcome.acted else None
         self.steps += 1
         return outcome
 
@@ -167,7 +214,7 @@ class AsyncGuardedScreen:
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(await self.step(propose))
-        image = await self.screen.observe()
+        image = await looked_async(self.screen, self._before)
         await asyncio.to_thread(self.guard.finished, image)
         return outcomes
 
@@ -216,6 +263,11 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Cour
         # Also where one of them failed: the guard must know what the screen went through.
         guard.executed(replace(proposals[-1], actions=tuple(performed)))
     return StepOutcome(observation, tuple(proposals), tuple(verdicts))
+
+
+def _rest(screen: Screen | AsyncScreen, before: Pixels | None) -> Rest | None:
+    settle_s = float(getattr(screen, "settle_s", 0.0))
+    return Rest(before, settle_s) if before is not None and settle_s > 0.0 else None
 
 
 def _ended(screen: Screen | AsyncScreen, outcomes: Sequence[StepOutcome]) -> bool:

@@ -6,7 +6,8 @@ on the page is worked out as plain values first; the two screens only make the c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 from foretell.gui.actions import CLICKS, TEXTS, Action, Kind, Platform, Point
 from foretell.gui.adapters import keys
 from foretell.gui.adapters.loop import AsyncGuardedScreen, GuardedScreen, GuardLike
+from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import SPOKEN, WAIT_S, Fault, ScreenError, bad, checked, decode, place
 from foretell.gui.observation import Pixels
 
@@ -52,6 +54,15 @@ def calls(
 ) -> list[Call]:
     """What performs an action on a page whose screenshot has `size` pixels, `scale` of them to one of the page's."""
     checked(action, "web", size)
+    held = [key.web for key in keys.names(action.held)]
+    down = [Call("keyboard", "down", (name,)) for name in held]
+    up = [Call("keyboard", "up", (name,)) for name in reversed(held)]
+    return [*down, *_calls(action, size, scale, schemes, timeout_ms), *up]
+
+
+def _calls(
+    action: Action, size: tuple[int, int], scale: float, schemes: Collection[str], timeout_ms: float
+) -> list[Call]:
     kind = action.kind
 
     def at(point: Point) -> tuple[float, float]:
@@ -76,7 +87,8 @@ def calls(
         focus = [] if action.point is None else [Call("mouse", "click", at(action.point))]
         return [*focus, Call("keyboard", "type", (action.text,), {"delay": TYPE_DELAY_MS})]
     if kind is Kind.KEY:
-        return [Call("keyboard", "press", ("+".join(key.web for key in keys.names(action.keys)),))]
+        together = "+".join(key.web for key in keys.names(action.keys))
+        return [Call("keyboard", "press", (together,), {"delay": 1000.0 * action.seconds} if action.seconds else {})]
     if kind is Kind.WAIT:
         return [Call("page", "wait_for_timeout", (1000.0 * (WAIT_S if action.seconds is None else action.seconds),))]
     if kind is Kind.NAVIGATE:
@@ -105,12 +117,21 @@ def address(text: str, schemes: Collection[str] = SCHEMES) -> str:
 
 
 class PlaywrightScreen:
-    """A page of `playwright.sync_api`. `schemes` are the addresses that an agent may open."""
+    """A page of `playwright.sync_api`. `schemes` are the addresses that an agent may open.
+
+    At most `settle_s` are waited after an action until the page has come to rest.
+    """
 
     platform: Platform = "web"
 
-    def __init__(self, page: Any, schemes: Collection[str] = SCHEMES, timeout_ms: float = TIMEOUT_MS) -> None:
-        self.page = page
+    def __init__(
+        self,
+        page: Any,
+        schemes: Collection[str] = SCHEMES,
+        timeout_ms: float = TIMEOUT_MS,
+        settle_s: float = SETTLE_S,
+    ) -> None:
+        self.page, self.settle_s = page, settle_s
         self._schemes, self._timeout_ms = tuple(schemes), timeout_ms
         self._size: tuple[int, int] | None = None
         self._scale = 1.0
@@ -133,11 +154,18 @@ class PlaywrightScreen:
     def perform(self, action: Action) -> None:
         if self._size is None:
             self.observe()
-        for call in calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms):
+        wanted = calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms)
+        for done, call in enumerate(wanted):
             try:
-                getattr(_part(self.page, call), call.method)(*call.positional, **call.named)
+                self._call(call)
             except _errors() as error:
+                for last in _to_let_go(wanted[done:]):
+                    with suppress(*_errors()):
+                        self._call(last)
                 raise _failed(error, f"{action.kind.value} failed", action) from None
+
+    def _call(self, call: Call) -> None:
+        getattr(_part(self.page, call), call.method)(*call.positional, **call.named)
 
 
 class AsyncPlaywrightScreen:
@@ -145,8 +173,14 @@ class AsyncPlaywrightScreen:
 
     platform: Platform = "web"
 
-    def __init__(self, page: Any, schemes: Collection[str] = SCHEMES, timeout_ms: float = TIMEOUT_MS) -> None:
-        self.page = page
+    def __init__(
+        self,
+        page: Any,
+        schemes: Collection[str] = SCHEMES,
+        timeout_ms: float = TIMEOUT_MS,
+        settle_s: float = SETTLE_S,
+    ) -> None:
+        self.page, self.settle_s = page, settle_s
         self._schemes, self._timeout_ms = tuple(schemes), timeout_ms
         self._size: tuple[int, int] | None = None
         self._scale = 1.0
@@ -169,30 +203,56 @@ class AsyncPlaywrightScreen:
     async def perform(self, action: Action) -> None:
         if self._size is None:
             await self.observe()
-        for call in calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms):
+        wanted = calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms)
+        for done, call in enumerate(wanted):
             try:
-                await getattr(_part(self.page, call), call.method)(*call.positional, **call.named)
+                await self._call(call)
             except _errors() as error:
+                for last in _to_let_go(wanted[done:]):
+                    with suppress(*_errors()):
+                        await self._call(last)
                 raise _failed(error, f"{action.kind.value} failed", action) from None
+
+    async def _call(self, call: Call) -> None:
+        await getattr(_part(self.page, call), call.method)(*call.positional, **call.named)
 
 
 class GuardedPage(GuardedScreen):
     """A sync page, a guard and a goal: `step(propose)`, `run(propose)`."""
 
-    def __init__(self, page: Any, guard: GuardLike, goal: str, schemes: Collection[str] = SCHEMES) -> None:
-        super().__init__(PlaywrightScreen(page, schemes), guard, goal)
+    def __init__(
+        self,
+        page: Any,
+        guard: GuardLike,
+        goal: str,
+        schemes: Collection[str] = SCHEMES,
+        settle_s: float = SETTLE_S,
+    ) -> None:
+        super().__init__(PlaywrightScreen(page, schemes, settle_s=settle_s), guard, goal)
 
 
 class AsyncGuardedPage(AsyncGuardedScreen):
     """The same for an async page."""
 
-    def __init__(self, page: Any, guard: GuardLike, goal: str, schemes: Collection[str] = SCHEMES) -> None:
-        super().__init__(AsyncPlaywrightScreen(page, schemes), guard, goal)
+    def __init__(
+        self,
+        page: Any,
+        guard: GuardLike,
+        goal: str,
+        schemes: Collection[str] = SCHEMES,
+        settle_s: float = SETTLE_S,
+    ) -> None:
+        super().__init__(AsyncPlaywrightScreen(page, schemes, settle_s=settle_s), guard, goal)
 
 
 def passing(error: Exception) -> bool:
     """Whether a screenshot is worth asking for once more: a busy Chromium at times refuses one and gives the next."""
     return "Unable to capture screenshot" in str(error)
+
+
+def _to_let_go(calls: Sequence[Call]) -> list[Call]:
+    """What is still to be called where one before it failed: no button and no key may stay down."""
+    return [call for call in calls if call.method == "up"]
 
 
 def _part(page: Any, call: Call) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class MiniWobTranslator:
 
     def theirs(self, action: Action, size: tuple[int, int]) -> list[dict[str, Any]]:
         kind = action.kind
+        if action.held or (kind is Kind.KEY and action.seconds):
+            raise bad(f"this environment holds no keys during a {kind.value}")
         if kind in _COORDS and action.point is not None:
             return [self._at(_COORDS[kind], action.point, size)]
         if kind is Kind.DRAG and action.point is not None and action.to is not None:
@@ -148,6 +151,8 @@ class BrowserGymTranslator:
         self._scale = scale
 
     def theirs(self, action: Action, size: tuple[int, int]) -> list[str]:
+        if action.held:
+            return _holding(action.held, self.theirs(replace(action, keys=()), size))
         kind, at = action.kind, self._at
         if kind is Kind.CLICK and action.point is not None:
             return [_call("mouse_click", *at(action.point))]
@@ -165,6 +170,8 @@ class BrowserGymTranslator:
         if kind is Kind.TYPE:
             focus = [] if action.point is None else [_call("mouse_click", *at(action.point))]
             return [*focus, _call("keyboard_type", action.text)]
+        if kind is Kind.KEY and action.seconds:
+            return _holding(action.keys, [_call("noop", 1000.0 * action.seconds)])
         if kind is Kind.KEY:
             return [_call("keyboard_press", "+".join(key.web for key in keys.names(action.keys)))]
         if kind is Kind.WAIT:
@@ -214,6 +221,12 @@ class BrowserGymTranslator:
 
     def _point(self, given: Sequence[Any]) -> Point:
         return Point(float(given[0]) * self._scale, float(given[1]) * self._scale)
+
+
+def _holding(held: Sequence[str], calls: Sequence[str]) -> list[str]:
+    names = [key.web for key in keys.names(held)]
+    down, up = [_call("keyboard_down", name) for name in names], [_call("keyboard_up", name) for name in names[::-1]]
+    return [*down, *calls, *up]
 
 
 def _call(name: str, *given: Any) -> str:

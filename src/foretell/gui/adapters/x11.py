@@ -11,6 +11,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy as np
 from foretell.gui.actions import CLICKS, Action, Kind, Platform, Point
 from foretell.gui.adapters import keys
 from foretell.gui.adapters.commands import call, find, launch
+from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import SPOKEN, WAIT_S, Fault, ScreenError, bad, checked, decode, place
 from foretell.gui.observation import Pixels
 
@@ -44,7 +47,10 @@ _UP, _DOWN, _LEFT, _RIGHT = 4, 5, 6, 7
 
 
 class X11Screen:
-    """The whole screen of a display. `openers` are the programs that an agent may open, by name: none by default."""
+    """The whole screen of a display. `openers` are the programs that an agent may open, by name: none by default.
+
+    At most `settle_s` are waited after an action until it has come to rest.
+    """
 
     platform: Platform = "desktop"
 
@@ -54,7 +60,9 @@ class X11Screen:
         openers: Mapping[str, Sequence[str]] | None = None,
         timeout_s: float = TIMEOUT_S,
         sleep: Callable[[float], None] = time.sleep,
+        settle_s: float = SETTLE_S,
     ) -> None:
+        self.settle_s = settle_s
         self._display = display or os.environ.get("DISPLAY", "")
         if not self._display:
             raise ScreenError(
@@ -80,7 +88,18 @@ class X11Screen:
             self._open(action.text or "")
         elif action.kind not in SPOKEN:
             for arguments, typed in commands(action, self._size or (1, 1)):
-                self._call((self._xdotool, *arguments), typed.encode(), private=action.kind is Kind.TYPE)
+                private, pressed_s = action.kind is Kind.TYPE, action.seconds or 0.0
+                try:
+                    self._call((self._xdotool, *arguments), typed.encode(), private, pressed_s)
+                except ScreenError:
+                    self._let_go(action)
+                    raise
+
+    def _let_go(self, action: Action) -> None:
+        """No key may stay down where what held it failed half way."""
+        if action.held or (action.kind is Kind.KEY and action.seconds):
+            with suppress(ScreenError):
+                self._call((self._xdotool, "keyup", _together(action)))
 
     def _open(self, name: str) -> None:
         command = self._openers.get(name)
@@ -89,8 +108,10 @@ class X11Screen:
             raise bad(f"that program may not be opened here: allowed are {known} (see openers)")
         launch(command, {"DISPLAY": self._display})
 
-    def _call(self, arguments: Sequence[str], given: bytes = b"", private: bool = False) -> bytes:
-        return call(arguments, self._timeout_s, given, {"DISPLAY": self._display}, private)
+    def _call(
+        self, arguments: Sequence[str], given: bytes = b"", private: bool = False, longer_s: float = 0.0
+    ) -> bytes:
+        return call(arguments, self._timeout_s + longer_s, given, {"DISPLAY": self._display}, private)
 
     def _shot(self, path: str, name: str) -> Pixels:
         with tempfile.TemporaryDirectory(prefix="foretell") as folder:
@@ -112,6 +133,9 @@ class X11Screen:
 
 def commands(action: Action, size: tuple[int, int]) -> list[tuple[tuple[str, ...], str]]:
     """The arguments of each call of xdotool that performs an action, with what goes to its standard input."""
+    if action.held:
+        ((arguments, typed),) = commands(replace(action, keys=()), size)
+        return [(("keydown", _together(action), *arguments, "keyup", _together(action)), typed)]
     kind = action.kind
     if kind in CLICKS and action.point is not None:
         button, times = _BUTTONS[kind]
@@ -133,8 +157,10 @@ def commands(action: Action, size: tuple[int, int]) -> list[tuple[tuple[str, ...
         typing = ("type", "--clearmodifiers", "--delay", str(TYPE_DELAY_MS), "--file", "-")
         return [*focus, (typing, action.text or "")]
     if kind is Kind.KEY:
-        combination = "+".join(key.x11 for key in keys.names(action.keys))
-        return [(("key", "--clearmodifiers", combination), "")]
+        if action.seconds:
+            down, up = ("keydown", _together(action)), ("keyup", _together(action))
+            return [((*down, "sleep", f"{action.seconds:g}", *up), "")]
+        return [(("key", "--clearmodifiers", _together(action)), "")]
     raise bad(f"{kind.value} is no action for xdotool")
 
 
@@ -160,6 +186,10 @@ def decode_xwd(data: bytes) -> Pixels:
     if min(shifts) < 0:
         raise ScreenError(Fault.NO_PICTURE, "the dump by xwd says nothing of its colours")
     return np.stack([(pixels >> np.uint32(shift)) & np.uint32(255) for shift in shifts], axis=2).astype(np.uint8)
+
+
+def _together(action: Action) -> str:
+    return "+".join(key.x11 for key in keys.names(action.keys))
 
 
 def _move(point: Point) -> tuple[str, ...]:

@@ -77,10 +77,15 @@ def _click(kind: Kind, fields: Fields) -> Action:
         if count not in (None, *_COUNTED):
             raise BadProposal(Reason.WRONG_TYPE, f"{fields.of}: clicks is {count:g}", "1, 2 or 3")
         kind = _COUNTED[int(count)] if count and kind is Kind.CLICK else kind
-    written = [word for word in fields.words("keys", "text", "key") if word]
-    held = tuple(key for word in written for key in combination(word))
     seconds = fields.number(*_SECONDS) if kind is Kind.LONG_PRESS else None
-    return Action(kind, _point(fields), keys=held if set(held) <= MODIFIERS else (), seconds=seconds)
+    return Action(kind, _point(fields), keys=_held(fields), seconds=seconds)
+
+
+def _held(fields: Fields) -> tuple[str, ...]:
+    """The modifiers that are to be down meanwhile; a text that names anything else is no matter of keys."""
+    written = [word for word in fields.words("keys", "modifiers", "text", "key") if word]
+    held = tuple(key for word in written for key in combination(word))
+    return held if set(held) <= MODIFIERS else ()
 
 
 def _type(fields: Fields) -> list[Action]:
@@ -133,14 +138,15 @@ def _scroll(fields: Fields) -> list[Action]:
         dy = -_notches(fields.number("clicks") or 0.0)
     elif not fields.has("scroll_x", "scroll_y", "delta_x", "delta_y", "dx", "dy"):
         raise fields.missing("amount or direction")
-    return [Action(Kind.SCROLL, _point(fields), dx=dx, dy=dy)]
+    return [Action(Kind.SCROLL, _point(fields), keys=_held(fields), dx=dx, dy=dy)]
 
 
 def _across(fields: Fields) -> list[Action]:
     amount = fields.number("pixels", "clicks", "amount")
     if amount is None:
         raise fields.missing("pixels")
-    return [Action(Kind.SCROLL, _point(fields), dx=amount if fields.has("pixels") else _notches(amount))]
+    dx = amount if fields.has("pixels") else _notches(amount)
+    return [Action(Kind.SCROLL, _point(fields), keys=_held(fields), dx=dx)]
 
 
 def _notches(amount: float) -> float:
@@ -160,16 +166,16 @@ def _drag(fields: Fields) -> list[Action]:
         if not isinstance(path, list | tuple) or len(path) < 2:
             raise BadProposal(Reason.WRONG_TYPE, f"{fields.of}: path is no list of at least two points")
         ends = [Fields(fields.of, {"path": place}).place("path") for place in (path[0], path[-1])]
-        return [Action(Kind.DRAG, ends[0], ends[1])]
+        return [Action(Kind.DRAG, ends[0], ends[1], keys=_held(fields))]
     end = fields.place(*_ENDS) or fields.xy("to_x", "to_y") or fields.xy("x2", "y2") or fields.xy("end_x", "end_y")
     begin = fields.place(*_STARTS) or fields.xy("from_x", "from_y") or fields.xy("x1", "y1")
     begin = begin or fields.xy("start_x", "start_y")
     if end is not None:
-        return [Action(Kind.DRAG, begin or _point(fields), end)]
+        return [Action(Kind.DRAG, begin or _point(fields), end, keys=_held(fields))]
     last = fields.place("coordinate", "point", "position") or fields.xy("x", "y")
     if last is None:
         raise fields.missing("point to drag to")
-    return [Action(Kind.DRAG, begin, last)]
+    return [Action(Kind.DRAG, begin, last, keys=_held(fields))]
 
 
 def _swipe(fields: Fields) -> list[Action]:

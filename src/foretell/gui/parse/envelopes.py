@@ -17,8 +17,11 @@ _TOOL_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", 
 _FUNCTION = re.compile(r"<function=([\w.-]{1,60})>(.*?)(?:</function>|\Z)", re.DOTALL)
 _TOOLS = frozenset(("computer_use", "mobile_use", "computer", "browser_use", "computer_use_preview", "gui"))
 _CALL_FIELDS = frozenset(
-    ("name", "action", "action_type", "type", "function", "tool_calls", "output", "content", "actions")
+    ("name", "action", "action_type", "type", "function", "tool_calls", "output", "content", "actions", "choices")
 )
+_WRITTEN = frozenset(
+    ("text", "content", "value", "message", "string", "answer", "reason", "url", "app", "app_name", "name", "key")
+)  # parameters that are texts, whatever they look like
 _MOST_TRIES = 1000
 
 Said = tuple[list[Call], str]
@@ -61,14 +64,17 @@ def tagged_calls(text: str) -> list[Call] | None:
 
 def _parameters(inside: str) -> dict[str, Any]:
     parts = [part.partition(">") for part in inside.split("<parameter=")[1:]]
-    return {name.strip(): _loaded(rest.split("</parameter>")[0].strip("\n")) for name, _, rest in parts}
+    values = {name.strip(): rest.split("</parameter>")[0].strip("\n") for name, _, rest in parts}
+    return {name: value if name in _WRITTEN else _loaded(value) for name, value in values.items()}
 
 
 def _loaded(value: str) -> Any:
+    """What a parameter's JSON stands for. Numbers stay texts: they may be keys, and fields read them either way."""
     try:
-        return json.loads(value)
+        found = json.loads(value)
     except (ValueError, RecursionError):
         return value
+    return value if isinstance(found, int | float) and not isinstance(found, bool) else found
 
 
 def loads(text: str) -> Any:
@@ -123,6 +129,22 @@ def _typed(action: Any) -> Call:
     return name, {key: value for key, value in action.items() if key != "type"}
 
 
+def message_of(data: Any) -> Any:
+    """The message of a chat completion, of its first choice where there are several; anything else as it is."""
+    choices = data.get("choices") if isinstance(data, Mapping) else None
+    first = choices[0] if isinstance(choices, list) and choices else data
+    message = first.get("message") if isinstance(first, Mapping) else None
+    return message if isinstance(message, Mapping) else first
+
+
+def text_of(message: Any) -> str | None:
+    """The text of a chat message that has no calls beside it; None for everything else."""
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        return None
+    content = message.get("content")
+    return content if isinstance(content, str) and "type" not in message and not message.get("tool_calls") else None
+
+
 def openai_said(data: Any) -> Said:
     """The computer and function calls of a response, an output list or one item, and its messages and summaries."""
     calls: list[Call] = []
@@ -134,7 +156,7 @@ def openai_said(data: Any) -> Said:
             calls += [_typed(action) for action in (batch if isinstance(batch, list) else [item.get("action")])]
         elif kind in ("function_call", "function"):
             calls += called(item)
-        elif kind in ("message", "reasoning") or "tool_calls" in item:
+        elif kind in ("message", "reasoning") or "tool_calls" in item or "role" in item:
             prose += _texts(item.get("content")) + _texts(item.get("summary"))
             wanted = item.get("tool_calls")
             calls += [call for one in (wanted if isinstance(wanted, list) else []) for call in called(one)]
@@ -152,6 +174,8 @@ def anthropic_said(data: Any) -> Said:
             calls += called({"name": item.get("name", "computer"), "arguments": item.get("input")})
         elif item.get("type") == "text":
             prose += _texts([item])
+        elif "role" in item:
+            prose += _texts(item.get("content"))
     return calls, "\n".join(prose)
 
 

@@ -12,14 +12,17 @@ from foretell.gui.actions import Point
 from foretell.gui.parse.faults import BadProposal, Reason
 
 _MOST_CHARACTERS = 120  # of a point written as a text
-_NUMBER = r"-?\d{1,9}(?:\.\d{1,15})?"
+_NUMBER = r"-?\d{1,9}(?:\.\d{1,20})?"
 _PLACE = re.compile(rf"[(\[]?\s*({_NUMBER}(?:\s*[,\s]\s*{_NUMBER})+)\s*[)\]]?")
 _TAGS = re.compile(r"</?(?:point|bbox|box)>|<\|box_(?:start|end)\|>")
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The arguments of the call `of`. Names are tried in the order given; a null counts as absent."""
+    """The arguments of the call `of`. Names are tried in the order given; a null counts as absent.
+
+    A number may be written as a text; an empty one counts as absent.
+    """
 
     of: str
     data: Mapping[str, Any]
@@ -37,8 +40,9 @@ class Fields:
         return BadProposal(Reason.MISSING, f"{self.of} has no {what}", f"{self.of} with {what}")
 
     def number(self, *names: str) -> float | None:
-        name, value = self._first(names)
-        return None if value is None else self._as_number(name, value)
+        given = [name for name in names if self.data.get(name) != ""]
+        name, value = self._first(given or names)
+        return None if value in (None, "") else self._as_number(name, value)
 
     def text(self, *names: str) -> str | None:
         name, value = self._first(names)
@@ -88,6 +92,8 @@ class Fields:
         return Point(self._as_number(x, self.data[x]), self._as_number(y, self.data[y]))
 
     def _as_number(self, name: str, value: object) -> float:
+        if isinstance(value, str) and re.fullmatch(_NUMBER, value.strip()):
+            return float(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong(name, value, "a number")
         if abs(value) > 1e9 or not math.isfinite(value):

@@ -11,7 +11,7 @@ _SAME = {
     "meta": "cmd command win winleft winright super super_l super_r windows os metaleft metaright",
     "enter": "return kp_enter numpadenter",
     "esc": "escape",
-    "backspace": "back_space",
+    "backspace": "back_space keycode_del",
     "delete": "del",
     "space": "spacebar",
     "up": "arrowup uparrow",
@@ -24,8 +24,55 @@ _SAME = {
     "capslock": "caps_lock",
     "plus": "add",
     "minus": "subtract",
+    "volumeup": "volume_up audiovolumeup xf86audioraisevolume",
+    "volumedown": "volume_down audiovolumedown xf86audiolowervolume",
 }
-_USUAL = {other: name for name, others in _SAME.items() for other in others.split()}
+_CHARACTERS = {
+    "!": "exclam exclamation",
+    '"': "quotedbl",
+    "#": "numbersign pound",
+    "$": "dollar",
+    "%": "percent",
+    "&": "ampersand",
+    "'": "apostrophe quoteright quote",
+    "(": "parenleft",
+    ")": "parenright",
+    "*": "asterisk star",
+    ",": "comma",
+    ".": "period",
+    "/": "slash",
+    ":": "colon",
+    ";": "semicolon",
+    "<": "less",
+    "=": "equal equals",
+    ">": "greater",
+    "?": "question questionmark",
+    "@": "at",
+    "[": "bracketleft left_bracket",
+    "\\": "backslash",
+    "]": "bracketright right_bracket",
+    "^": "asciicircum",
+    "_": "underscore",
+    "`": "grave backquote quoteleft",
+    "{": "braceleft",
+    "|": "bar",
+    "}": "braceright",
+    "~": "asciitilde",
+}  # as X, browsers and Android call them
+_KEYPAD = {f"kp_{digit}": f"numpad{digit} num{digit} numpad_{digit}" for digit in range(10)} | {
+    "kp_add": "numpadadd numpad_add",
+    "kp_subtract": "numpadsubtract numpad_subtract",
+    "kp_multiply": "numpadmultiply numpad_multiply multiply",
+    "kp_divide": "numpaddivide numpad_divide divide",
+    "kp_decimal": "numpaddecimal numpad_dot decimal",
+}
+_ON_PHONES = {"camera": "", "clear": "", "volumemute": "volume_mute mute", "appswitch": "app_switch recents"}
+_USUAL = {
+    other: name
+    for table in (_SAME, _CHARACTERS, _KEYPAD, _ON_PHONES)
+    for name, others in table.items()
+    for other in others.split()
+}
 _SIGNS = {"+": "plus", "-": "minus", " ": "space", "\n": "enter", "\t": "tab"}
 _OTHERS = frozenset(
     [
@@ -40,12 +87,11 @@ _OTHERS = frozenset(
         "scrolllock",
         "back",
         "forward",
-        "volumeup",
-        "volumedown",
         "power",
     ]
 )
-KNOWN = frozenset(_SAME) | _OTHERS | {f"f{number}" for number in range(1, 25)}
+KNOWN = frozenset(_SAME) | _OTHERS | {f"f{number}" for number in range(1, 25)}  # those that people speak of
+_RARE = frozenset(_KEYPAD) | frozenset(_ON_PHONES)
 MODIFIERS = frozenset(("ctrl", "alt", "shift", "meta"))
 
 
@@ -54,12 +100,13 @@ def usual(name: str) -> str:
     if name in _SIGNS:
         return _SIGNS[name]
     low = name.strip().lower()
-    return _USUAL.get(low, low)
+    bare = low.removeprefix("keycode_")  # as Android writes them in full
+    return _USUAL.get(low) or _USUAL.get(bare, bare)
 
 
 def is_known(name: str) -> bool:
     """Whether a usual name is a key: a named one or a single character."""
-    return len(name) == 1 or name in KNOWN
+    return len(name) == 1 or name in KNOWN or name in _RARE
 
 
 def combination(written: str) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ class Scale(StrEnum):
 _FULL = {Scale.UNIT: 1.0, Scale.THOUSANDTHS: 1000.0}
 
 
-def resolve(scale: Scale, points: Sequence[Point], size: tuple[int, int], always_pixels: bool) -> Scale:
-    """The scale to read `points` in.
+def resolve(scale: Scale, points: Sequence[Point], size: tuple[int, int] | None, always_pixels: bool) -> Scale:
+    """The scale to read `points` of a picture of `size` in.
 
     `AUTO` means 0 to 1 where there is a fraction and nothing above 1, and pixels where something is above 1000, where
     the form knows nothing else (`always_pixels`) or where both readings are the same. Everything else raises: on a
@@ -42,17 +42,31 @@ def resolve(scale: Scale, points: Sequence[Point], size: tuple[int, int], always
     )
 
 
-def to_pixels(point: Point, scale: Scale, size: tuple[int, int]) -> Point:
-    """The point in pixels. The far edge itself (1 or 1000) is the last pixel; what lies beyond stays outside."""
+def to_pixels(point: Point, scale: Scale, size: tuple[int, int] | None, seen: tuple[int, int] | None = None) -> Point:
+    """The point in pixels of a screen of `size`, which the agent was shown as a picture of the size `seen`.
+
+    The far edge itself (1 or 1000) is the last pixel; what lies beyond stays outside. Raises where a size that it takes
+    is not known: pixels of the screen itself are read without.
+    """
     full = _FULL.get(scale)
-    if full is None:
+    if full is None and seen in (None, size):
         return point
+    if size is None:
+        raise BadProposal(Reason.AMBIGUOUS, "the size of the screen is not known", "the size to be given, in pixels")
+    if full is None:
+        return _enlarged(point, seen or size, size)
 
     def along(value: float, extent: int) -> float:
         pixels = value / full * extent
         return min(pixels, extent - 0.5) if value <= full else pixels
 
     return Point(along(point.x, size[0]), along(point.y, size[1]))
+
+
+def _enlarged(point: Point, seen: tuple[int, int], size: tuple[int, int]) -> Point:
+    if min(seen) < 1:
+        raise BadProposal(Reason.AMBIGUOUS, "the picture that was seen has no size", "its width and height, in pixels")
+    return Point(point.x * size[0] / seen[0], point.y * size[1] / seen[1])
 
 
 def from_pixels(point: Point, scale: Scale, size: tuple[int, int]) -> tuple[float, float]:

@@ -39,19 +39,21 @@ def _qwen(action: Action, size: tuple[int, int], scale: Scale) -> _Json:
         return list(from_pixels(_needed(point, action), scale, size))
 
     timed: _Json = {} if action.seconds is None else {"time": action.seconds}
+    held: _Json = {"keys": list(action.held)} if action.held else {}
     place: _Json = {} if action.point is None else {"coordinate": at(action.point)}
     match action.kind:
         case Kind.LONG_PRESS:
-            return {"action": "long_press", "coordinate": at(action.point), **timed}
+            return {"action": "long_press", "coordinate": at(action.point), **timed, **held}
         case Kind.TYPE:
             return {"action": "type", "text": action.text, **place}
         case Kind.KEY:
-            return {"action": "key", "keys": list(action.keys)}
+            return {"action": "key", "keys": list(action.keys), **timed}
         case Kind.SCROLL if not (action.dx and action.dy):
             name, pixels = ("hscroll", action.dx) if action.dx else ("scroll", -action.dy)
-            return {"action": name, "pixels": pixels, **place}
+            return {"action": name, "pixels": pixels, **place, **held}
         case Kind.DRAG:
-            return {"action": "left_click_drag", "start_coordinate": at(action.point), "coordinate": at(action.to)}
+            ends = {"start_coordinate": at(action.point), "coordinate": at(action.to)}
+            return {"action": "left_click_drag", **ends, **held}
         case Kind.WAIT:
             return {"action": "wait", **timed}
         case Kind.OPEN | Kind.ANSWER:
@@ -62,7 +64,6 @@ def _qwen(action: Action, size: tuple[int, int], scale: Scale) -> _Json:
             return {"action": "terminate", "status": "failure" if action.success is False else "success"}
     if action.kind not in _CLICKS:
         raise _wordless(action, "Qwen-VL's tools")
-    held: _Json = {"keys": list(action.keys)} if action.keys else {}
     return {"action": _CLICKS[action.kind], "coordinate": at(action.point), **held}
 
 
@@ -76,20 +77,21 @@ def _openai(action: Action, size: tuple[int, int]) -> _Json:
         x, y = from_pixels(_needed(point, action), Scale.PIXELS, size)
         return {"x": x, "y": y}
 
+    held: _Json = {"keys": list(action.held)} if action.held else {}
     match action.kind:
         case Kind.CLICK | Kind.RIGHT_CLICK | Kind.MIDDLE_CLICK:
-            return {"type": "click", "button": _OPENAI_CLICKS[action.kind], **at(action.point)}
+            return {"type": "click", "button": _OPENAI_CLICKS[action.kind], **at(action.point), **held}
         case Kind.DOUBLE_CLICK | Kind.MOVE:
-            return {"type": action.kind.value, **at(action.point)}
+            return {"type": action.kind.value, **at(action.point), **held}
         case Kind.TYPE:
             return {"type": "type", "text": action.text}
-        case Kind.KEY:
+        case Kind.KEY if not action.seconds:
             return {"type": "keypress", "keys": list(action.keys)}
         case Kind.SCROLL:
-            centre = Point(size[0] / 2, size[1] / 2)
-            return {"type": "scroll", "scroll_x": action.dx, "scroll_y": action.dy, **at(action.point or centre)}
+            place = at(action.point or Point(size[0] / 2, size[1] / 2))
+            return {"type": "scroll", "scroll_x": action.dx, "scroll_y": action.dy, **place, **held}
         case Kind.DRAG:
-            return {"type": "drag", "path": [at(action.point), at(action.to)]}
+            return {"type": "drag", "path": [at(action.point), at(action.to)], **held}
         case Kind.WAIT:
             return {"type": "wait"}
     raise _wordless(action, "OpenAI's computer use")
@@ -104,24 +106,28 @@ def _anthropic(action: Action, size: tuple[int, int]) -> _Json:
     def at(point: Point | None) -> list[float]:
         return list(from_pixels(_needed(point, action), Scale.PIXELS, size))
 
+    held: _Json = {"text": "+".join(action.held)} if action.held else {}
     match action.kind:
         case Kind.TYPE:
             return {"action": "type", "text": action.text}
         case Kind.KEY:
-            return {"action": "key", "text": "+".join(action.keys)}
+            keys = "+".join(action.keys)
+            if action.seconds:
+                return {"action": "hold_key", "text": keys, "duration": action.seconds}
+            return {"action": "key", "text": keys}
         case Kind.SCROLL if not (action.dx and action.dy):
             across = {True: "right", False: "left"} if action.dx else {True: "down", False: "up"}
             way, notches = across[action.dx + action.dy >= 0], round(abs(action.dx + action.dy) / NOTCH_PX)
             centre = Point(size[0] / 2, size[1] / 2)
             at_point = {"coordinate": at(action.point or centre)}
-            return {"action": "scroll", "scroll_direction": way, "scroll_amount": notches, **at_point}
-        case Kind.DRAG:
+            return {"action": "scroll", "scroll_direction": way, "scroll_amount": notches, **at_point, **held}
+        case Kind.DRAG if not action.held:
             return {"action": "left_click_drag", "start_coordinate": at(action.point), "coordinate": at(action.to)}
         case Kind.WAIT:
             return {"action": "wait", "duration": 1.0 if action.seconds is None else action.seconds}
-    if action.kind not in _CLICKS:
+    if action.kind not in _CLICKS or (action.kind is Kind.MOVE and action.held):
         raise _wordless(action, "Anthropic's computer use")
-    return {"action": _CLICKS[action.kind], "coordinate": at(action.point)}
+    return {"action": _CLICKS[action.kind], "coordinate": at(action.point), **held}
 
 
 def to_python(action: Action) -> str:
@@ -152,4 +158,5 @@ def _needed(point: Point | None, action: Action) -> Point:
 
 
 def _wordless(action: Action, form: str) -> BadProposal:
-    return BadProposal(Reason.UNSUPPORTED, f"{form} has no call for {action.kind}")
+    held = " with keys held" if action.held or (action.kind is Kind.KEY and action.seconds) else ""
+    return BadProposal(Reason.UNSUPPORTED, f"{form} has no call for {action.kind}{held}")
