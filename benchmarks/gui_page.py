@@ -76,7 +76,8 @@ def _tried(found: Mapping[str, Any]) -> str:
         for said in SAID
     }
     told = {key: ordinary[key] for key in ("interrupted", "right", "bound", "auroc", "median_right")}
-    other = {"recorded_auroc": before["auroc"], "recorded_median": before["median_right"]}
+    times = ", ".join(f"{ms} ms at {size}" for size, ms in ordinary["median_ms"].items())
+    other = {"times": times, "recorded_auroc": before["auroc"], "recorded_median": before["median_right"]}
     return _TRIED.format(looks=LOOKS, variants=found["variants"], weight=VARIANT_WEIGHT, **told, **other, **recalls)
 
 
@@ -90,10 +91,11 @@ they should count, fewer features that tell tasks apart, other weights of tasks.
 
 {variants} proposals are also shown as they would look on other pages: dark, on a larger screen, with small letters.
 Each counts for {weight}, which was chosen on training tasks. On four pages of our own, nothing like the recorded ones,
-at three sizes, bright and dark (`python -m benchmarks.gui_ordinary`), {interrupted} of {right} right clicks are
+at four sizes, bright and dark (`python -m benchmarks.gui_ordinary`), {interrupted} of {right} right clicks are
 interrupted at the bound of {bound:.0%}, and P(bad) tells them from stray clicks with an AUROC of {auroc:.3f}. Without
 the variants (`--recorded`) that is {recorded_auroc:.3f}, with right clicks at a P(bad) of {recorded_median:.2f} in the
-middle (with them {median_right:.2f}); the recall above would be {stated} with intent and {unstated} without."""
+middle (with them {median_right:.2f}); the recall above would be {stated} with intent and {unstated} without. A critique
+of such a page takes, in the median, {times}; a page full of small print takes seconds."""
 _AGENTS = """`python -m benchmarks.gui_endtoend`: scripted agents on live pages, with a critic that was trained on the
 training tasks alone, bound to {bound:.0%} false interruptions where no other bound is named. The agents know the right
 step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is our own, near misses and wrong elements

@@ -20,7 +20,8 @@ from foretell.kernels.forecast import brief, make
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.measurement import Measurement, Status
 from foretell.lm import BadModelName
-from foretell.train.lm import pairs
+from foretell.train.features import Effort
+from foretell.train.lm import pairs, trees
 from foretell.train.lm.errors import TrainingTrouble
 from foretell.train.lm.pairs import CHOICES, Drawing, KernelPairs, target_of
 from foretell.train.lm.run import Wanted, train_lm
@@ -41,6 +42,11 @@ def data() -> Data:
         rows = [row for row in whole.rows if row["task"] == task]
         few += [dict(row) for row in rows[:: max(1, len(rows) // 12)][:12]]
     return replace(whole, rows=few)
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "EFFORT", Effort(40, 10, 10))
 
 
 @pytest.fixture(scope="module")

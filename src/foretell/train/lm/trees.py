@@ -11,6 +11,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from foretell.belief import Forecast
@@ -19,10 +20,12 @@ from foretell.kernels.evaluate.data import Data
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.library import get
 from foretell.kernels.store.locations import cache_dir
+from foretell.train import features
 from foretell.train.lm.errors import TrainingTrouble
 
 NEW_OPERATION, NEW_FAMILY = REGIMES[1:]
 LeftOut = Mapping[str, Mapping[tuple[str, str], Forecast]]  # by regime, then by device and id
+EFFORT = features.Effort()
 MANY = 2000  # rows from which on processes that share the work are worth their start
 _DIGITS = 6
 
@@ -34,18 +37,16 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
     """
     kept = path or cache_dir() / "trees" / f"{kind}-{_digest(data):08x}.jsonl.gz"
     if not kept.exists():
-        from foretell.train.features import Effort, left_out
-
         rows = [{**row, "family": get(row["task"], row["kind"]).family} for row in data.rows]
         learnt = {row["task"] for row in rows if row["split"] == "train" and row["kind"] == kind}
         families = {get(task, kind).family for task in learnt}
         jobs = len(os.sched_getaffinity(0)) if len(rows) > MANY else 1
-        effort = Effort(folds=min(Effort.folds, len(families)), jobs=jobs)
+        effort = replace(EFFORT, folds=min(EFFORT.folds, len(families)), jobs=jobs)
         if effort.folds < 2:
             raise TrainingTrouble(f"trees cannot be asked about families they were not shown: there is {len(families)}")
         devices = {name: described(name) for name in {row["device"] for row in rows if row["kind"] == kind}}
         say("asking trees about rows that they were not shown")
-        write(kept, left_out(rows, devices, kind, 0, effort, say))
+        write(kept, features.left_out(rows, devices, kind, 0, effort, say))
     return read(kept)
 
 
