@@ -95,7 +95,7 @@ at four sizes, bright and dark (`python -m benchmarks.gui_ordinary`), {interrupt
 interrupted at the bound of {bound:.0%}, and P(bad) tells them from stray clicks with an AUROC of {auroc:.3f}. Without
 the variants (`--recorded`) that is {recorded_auroc:.3f}, with right clicks at a P(bad) of {recorded_median:.2f} in the
 middle (with them {median_right:.2f}); the recall above would be {stated} with intent and {unstated} without. A critique
-of such a page takes, in the median, {times}; a page full of small print takes seconds."""
+of such a page takes, in the median, {times}; of one full of small print, longer."""
 _AGENTS = """`python -m benchmarks.gui_endtoend`: scripted agents on live pages, with a critic that was trained on the
 training tasks alone, bound to {bound:.0%} false interruptions where no other bound is named. The agents know the right
 step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is our own, near misses and wrong elements

@@ -108,9 +108,9 @@ class LmForecaster:
         wide = self._fallback.forecast(task, device, subjects)
         doomed = [build_failed(subject) and "build" in self._show for subject in subjects]
         asked = [i for i in range(len(subjects)) if not doomed[i]]
-        requests = self.requests(task, device, [subjects[i] for i in asked])
-        readings = dict(zip(asked, self._readings(requests), strict=True))
         words = self._words(task, device, subjects)
+        requests = self._requests(task, device, [subjects[i] for i in asked], [words[i] for i in asked])
+        readings = dict(zip(asked, self._readings(requests), strict=True))
         found, troubles = [], []
         for i, fallback in enumerate(wide):
             reading = readings.get(i)
@@ -130,10 +130,16 @@ class LmForecaster:
 
     def requests(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Request]:
         """What the model is asked about each subject, the first time; pure."""
+        return self._requests(task, device, subjects, self._words(task, device, subjects))
+
+    def _requests(
+        self, task: Task, device: Device, subjects: Sequence[Subject], words: Sequence[Forecast | None]
+    ) -> list[Request]:
+        """`words` are what the trees expect of each, where that is told."""
         measured = self._measured if self._about == (task.name, device.id) else []
         known_s = reference_times_s([measurement for _, measurement in measured])
         if self._style in brief.STYLES:
-            return self._brief_requests(task, device, subjects, known_s)
+            return self._brief_requests(task, device, subjects, known_s, words)
         direct = self._form == "direct"
         found = []
         for subject in subjects:
@@ -151,12 +157,16 @@ class LmForecaster:
         return found
 
     def _brief_requests(
-        self, task: Task, device: Device, subjects: Sequence[Subject], known_s: Mapping[str, float]
+        self,
+        task: Task,
+        device: Device,
+        subjects: Sequence[Subject],
+        known_s: Mapping[str, float],
+        words: Sequence[Forecast | None],
     ) -> list[Request]:
         """Questions as trained models know them."""
         asker = brief.Asker(task, device, {name: seconds * 1e6 for name, seconds in known_s.items()})
         reference = brief.reference_base(task)
-        words = self._words(task, device, subjects)
         asked = [asker.messages(one, reference, self._form, word) for one, word in zip(subjects, words, strict=True)]
         choices, most = (answer.CHOICES, 1) if self._form == "direct" else ((), self._max_tokens)
         return [Request(messages, None, choices, most) for messages in asked]
