@@ -18,6 +18,7 @@ import argparse
 import importlib
 import json
 import time
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,11 @@ FIGURES = (
     "accuracy", "within_one", "rps", "ece_outcomes", "spearman", "recovery_10", "aurc", "outcome_accuracy", "crps",
     "covered_80", "failure_auroc",
 )  # fmt: skip
-LIMITS = {"direct": 32, "told": 32, "distribution": 12}  # candidates of a pool
+LIMIT = 32  # candidates of a pool
 # Several stages can be judged at once on one device.
 BATCH_TOKENS = {"direct": 98_304, "told": 98_304, "distribution": 131_072}
 WRITTEN_TOKENS = 48
+SAMPLED_QUESTIONS = 128  # at once, with 8 answers each, to time sampling by
 RESAMPLES = 400
 
 
@@ -143,33 +145,36 @@ class Bench:
 
     def evaluate(self, forms: list[str]) -> None:
         self.student.model.eval()
-        for form in forms:
-            if self.known(f"eval {form}"):
-                continue
-            sample = Sample.of(self.data, self.chosen.limit or LIMITS[form], 0)
-            weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=BATCH_TOKENS[form])
-            model = LocalModel(weights, (self.student.model, self.student.tokenizer))
-            written = form == "distribution"
-            calibration = None if written else self.calibrate(form)
-            rows, began = {}, time.monotonic()
-            for split, pools in sample.pools.items():
-                asked = LmForecaster(
-                    model,
-                    form if written else "direct",
-                    max_tokens=WRITTEN_TOKENS,
-                    style=brief.TOLD if form == "told" else brief.ALONE,
-                    calibration=calibration,
-                )
-                judged = judge(Informed(asked, sample.lessons), pools)
-                self._keep(form, split, judged)
-                result = assess(judged, self.stage, split, 0, RESAMPLES).to_dict()
-                rows[split] = {name: result["figures"][name] for name in FIGURES} | {
-                    "candidates": result["candidates"],
-                    "troubles": dict(asked.troubles),
-                }
-                told = {name: _value(rows[split][name]) for name in FIGURES}
-                print(self.stage, form, split, told, dict(asked.troubles), flush=True)
-            self.note(f"eval {form}", splits=rows, seconds=round(time.monotonic() - began, 1))
+        with bases.merged(self.student):  # as it is in use
+            for form in forms:
+                if not self.known(f"eval {form}"):
+                    self._judge(form)
+
+    def _judge(self, form: str) -> None:
+        sample = Sample.of(self.data, self.chosen.limit, 0)
+        weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=BATCH_TOKENS[form])
+        model = LocalModel(weights, (self.student.model, self.student.tokenizer))
+        written = form == "distribution"
+        calibration = None if written else self.calibrate(form)
+        rows, began = {}, time.monotonic()
+        for split, pools in sample.pools.items():
+            asked = LmForecaster(
+                model,
+                form if written else "direct",
+                max_tokens=WRITTEN_TOKENS,
+                style=brief.TOLD if form == "told" else brief.ALONE,
+                calibration=calibration,
+            )
+            judged = judge(Informed(asked, sample.lessons), pools)
+            self._keep(form, split, judged)
+            result = assess(judged, self.stage, split, 0, RESAMPLES).to_dict()
+            rows[split] = {name: result["figures"][name] for name in FIGURES} | {
+                "candidates": result["candidates"],
+                "troubles": dict(asked.troubles),
+            }
+            told = {name: _value(rows[split][name]) for name in FIGURES}
+            print(self.stage, form, split, told, dict(asked.troubles), flush=True)
+        self.note(f"eval {form}", splits=rows, seconds=round(time.monotonic() - began, 1))
 
     def _keep(self, form: str, split: str, judged: Judged) -> None:
         """Every forecast, for what is made of them later (`python -m benchmarks.train_lm_stack`)."""
@@ -222,22 +227,21 @@ class Bench:
         weights = Weights(self.chosen.base, dtype="bfloat16", batch_tokens=131_072)
         model = LocalModel(weights, (self.student.model, tokenizer))
         rates = {}
-        for how in ("beside", "merged"):  # the adapter beside the weights, or added to them
-            if how == "merged":
-                self.student.model.merge_adapter()
-            model.ask(requests[:64])
-            began = time.monotonic()
-            replies = model.ask(requests)
-            rates[how] = round(len(requests) / (time.monotonic() - began), 1)
-        self.student.model.unmerge_adapter()
+        for how in ("beside", "merged"):  # the adapter beside the weights, or added to them as in use
+            with bases.merged(self.student) if how == "merged" else nullcontext():
+                model.ask(requests[:64])
+                began = time.monotonic()
+                replies = model.ask(requests)
+                rates[how] = round(len(requests) / (time.monotonic() - began), 1)
         mean = np.mean([reply.usage.prompt_tokens for reply in replies])
-        asked = KernelPairs.for_policy(self.data).train(64, 0)
+        asked = KernelPairs.for_policy(self.data).train(SAMPLED_QUESTIONS, 0)
         prompts = [self.student.encode(text) for text in bases.rendered(self.student, asked)]
+        sample(self.student, prompts[:8], 8, 8, 1.0, 0)
         written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 1.0, 0)
         self.note(
             "speed",
-            forecasts_per_s=rates["beside"],
-            merged_forecasts_per_s=rates["merged"],
+            forecasts_per_s=rates["merged"],
+            unmerged_forecasts_per_s=rates["beside"],
             tokens=round(float(mean)),
             sampled_tokens_per_s=round(written.tokens / written.seconds),
         )
@@ -271,7 +275,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=GrpoSettings.questions)
     parser.add_argument("--groups-at-once", type=int, default=GrpoSettings.groups_at_once)
     parser.add_argument("--policy-rate", type=float, default=GrpoSettings.rate)
-    parser.add_argument("--limit", type=int)
+    parser.add_argument("--limit", type=int, default=LIMIT, help="candidates of a pool that are asked about")
     chosen = parser.parse_args()
     if chosen.plan == ["draw"]:
         data = read(CORPUS)
@@ -291,7 +295,7 @@ def main() -> None:
             case "grpo":
                 bench.grpo(rest[0], int(rest[1]), float(rest[2]))
             case "eval":
-                bench.evaluate(rest or list(LIMITS))
+                bench.evaluate(rest or list(BATCH_TOKENS))
             case "speed":
                 bench.speed()
             case "save":

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.forecasters_lm import CORPUS, Informed, Sample
-from benchmarks.train_lm import LIMITS, RESAMPLES
+from benchmarks.train_lm import LIMIT, RESAMPLES
 from foretell.belief import Forecast
 from foretell.kernels.evaluate.data import read
 from foretell.kernels.evaluate.judge import Judged, judge, rows_of
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--into", type=Path, default=RESULTS)
     options = parser.parse_args()
     told = told_by(options.told)
-    sample = Sample.of(read(CORPUS), LIMITS["direct"], 0)
+    sample = Sample.of(read(CORPUS), LIMIT, 0)
     result: dict[str, Any] = {}
     for split, pools in sample.pools.items():
         features = judge(Informed(make("features"), sample.lessons), pools)

@@ -113,7 +113,8 @@ class LocalModel:
         if self._weights.adapter is not None:
             check_base(Path(self._weights.adapter), model, self._weights.path)
             peft: Any = importlib.import_module("peft")
-            model = peft.PeftModel.from_pretrained(model, self._weights.adapter)
+            # Added to the weights: beside them it would take as long again.
+            model = peft.PeftModel.from_pretrained(model, self._weights.adapter).merge_and_unload()
         return model.to(device).eval(), tokenizer
 
 

@@ -62,6 +62,25 @@ def test_collapse_to_one_confidence_is_told(tmp_path: Path) -> None:
     assert any("one confidence" in words for words in said)
 
 
+def test_an_adapter_added_to_the_weights_says_the_same_and_leaves_them_as_they_were() -> None:
+    one, ids = student(), torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        for _, p in one.learning():
+            p.add_(0.3 * torch.randn_like(p))
+    before = {name: p.detach().clone() for name, p in one.model.named_parameters()}
+    beside = one.logits(one.hidden(ids)).detach()
+    with base.merged(one), base.merged(one):  # once is enough, and the inner one does not take it away
+        layers = [m for m in one.model.modules() if hasattr(m, "get_base_layer")]
+        assert layers
+        assert all(layer.merged for layer in layers)
+        assert torch.allclose(one.logits(one.hidden(ids)), beside, atol=1e-4)
+    assert not any(layer.merged for layer in layers)
+    assert all(torch.equal(p, before[name]) for name, p in one.model.named_parameters())
+    with pytest.raises(RuntimeError, match="cut"), base.merged(one):
+        raise RuntimeError("cut")
+    assert torch.equal(one.logits(one.hidden(ids)), beside)
+
+
 def drawn_groups(one: base.Student) -> list[grpo.Group]:
     prompts = [one.encode(text) for text in ("say A", "B", "now say C")]
     drawn = sample(one, prompts, 4, 5, 1.0, 3)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.lm.adapter import Calibration
-from foretell.train.lm.base import Student
+from foretell.train.lm.base import Student, merged
 from foretell.train.lm.batches import PAD_TO, encode
 from foretell.train.lm.world import Example, World
 
@@ -29,17 +29,16 @@ def choice_probs(
     found = np.zeros((len(encoded), len(world.choices)))
     pad = student.tokenizer.pad_token_id or 0
     at = 0
-    while at < len(order):
-        width = -(-len(encoded[order[at]].ids) // PAD_TO) * PAD_TO
-        rows = order[at : at + max(1, batch_tokens // width)]
-        ids = torch.tensor([[*encoded[i].ids, *([pad] * (width - len(encoded[i].ids)))] for i in rows])
-        last = torch.tensor([len(encoded[i].ids) - 1 for i in rows], device=student.device)
-        with torch.inference_mode():
+    with merged(student), torch.inference_mode():
+        while at < len(order):
+            width = -(-len(encoded[order[at]].ids) // PAD_TO) * PAD_TO
+            rows = order[at : at + max(1, batch_tokens // width)]
+            ids = torch.tensor([[*encoded[i].ids, *([pad] * (width - len(encoded[i].ids)))] for i in rows])
+            last = torch.tensor([len(encoded[i].ids) - 1 for i in rows], device=student.device)
             hidden = student.hidden(ids.to(student.device))
             logits = student.logits(hidden[torch.arange(len(rows), device=student.device), last])
-            probs = torch.softmax(logits[:, student.choice_ids], dim=-1)
-        found[rows] = probs.double().cpu().numpy()
-        at += len(rows)
+            found[rows] = torch.softmax(logits[:, student.choice_ids], dim=-1).double().cpu().numpy()
+            at += len(rows)
     return found, np.array([e.target for e in encoded]).reshape(len(encoded), len(world.choices))
 
 

@@ -142,14 +142,17 @@ def _learn(
     """Gradients of the policy loss over all groups; the loss.
 
     Fused attention has been seen to give gradients that are no numbers (torch 2.11 on an H200, one question at a time,
-    where plain arithmetic and other numbers of questions gave sound ones). Such a step is done again without it.
+    where plain arithmetic and other numbers of questions gave sound ones). cuDNN's is therefore not used, and should it
+    happen all the same, the step is done again in plain arithmetic.
     """
     torch: Any = importlib.import_module("torch")
-    loss = _gradients(student, groups, settings, start, mark)
+    attention: Any = importlib.import_module("torch.nn.attention")
+    backend = attention.SDPBackend
+    with attention.sdpa_kernel([backend.FLASH_ATTENTION, backend.EFFICIENT_ATTENTION, backend.MATH]):
+        loss = _gradients(student, groups, settings, start, mark)
     if math.isfinite(loss) and not _sound(student):
         _forget(student)
-        attention: Any = importlib.import_module("torch.nn.attention")
-        with attention.sdpa_kernel(attention.SDPBackend.MATH):
+        with attention.sdpa_kernel(backend.MATH):
             loss = _gradients(student, groups, replace(settings, groups_at_once=1), start, mark)
         torch.cuda.empty_cache()
     return loss
@@ -175,8 +178,8 @@ def _gradients(
     while True:
         try:
             total = 0.0
-            for at in range(0, len(groups), at_once):
-                part = groups[at : at + at_once]
+            parts = -(-len(groups) // at_once)
+            for part in (groups[at::parts] for at in range(parts)):
                 logs, old, gains = packed_logs(student, part, mark)
                 reference = _reference_logs(student, part, mark, start)
                 loss = losses.policy(logs, old, gains, settings.clip, settings.kl_weight, reference)

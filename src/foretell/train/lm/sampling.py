@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.train.lm.base import Student
+from foretell.train.lm.base import Student, merged
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def sample(
     ids = torch.tensor([[pad] * (width - len(p)) + list(p) for p in prompts], device=device)
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
     hidden = torch.finfo(student.dtype).min / 2
-    with torch.inference_mode():
+    with merged(student), torch.inference_mode():
         cache = transformers.DynamicCache()
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
         logits = student.logits(student.hidden(ids, mask, positions, cache)[:, -1]).repeat_interleave(answers, dim=0)
