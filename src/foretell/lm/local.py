@@ -21,6 +21,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from foretell.lm.adapter import check_base
+from foretell.lm.attention import unplanned
 from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Reply, Request, Trouble, Usage
 
@@ -238,9 +239,10 @@ class _Session:
         ends = self._ends()
         if ends:  # not every file of weights says what ends an answer
             sampling["eos_token_id"] = sorted(ends)
-        written = self._model.generate(
-            input_ids=ids, attention_mask=mask, max_new_tokens=request.max_tokens, pad_token_id=self._pad, **sampling
-        )[:, ids.shape[1] :].tolist()
+        limits = {"max_new_tokens": request.max_tokens, "pad_token_id": self._pad}
+        with unplanned():
+            written = self._model.generate(input_ids=ids, attention_mask=mask, **limits, **sampling)
+        written = written[:, ids.shape[1] :].tolist()
         seconds = (time.perf_counter() - started_s) / len(batch)
         answers: dict[int, Reply | Failure] = {}
         for tokens, prompt in zip(written, batch, strict=True):

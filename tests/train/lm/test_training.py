@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from foretell.lm import attention
 from foretell.lm.adapter import Calibration, Card, WrongBase
-from foretell.train.lm import base, calibrate, course, grpo, losses, supervised
+from foretell.train.lm import base, calibrate, course, grpo, losses, sampling, supervised
 from foretell.train.lm.errors import NoChoiceTokens, NotANumber, OutOfMemory, TrainingTrouble
 from foretell.train.lm.sampling import Sampled, sample
 from tests.train.lm.tiny import Letters, model, pair, tokenizer
@@ -119,6 +120,27 @@ def test_packed_answers_have_the_gradients_of_answers_one_by_one() -> None:
     plain = gradients(one)
     for name, expected in plain.items():
         assert torch.allclose(packed[name], expected, atol=1e-5), name
+
+
+def test_prompts_read_a_few_at_a_time_are_answered_as_if_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, folds = student(), list[int]()
+    plainly = attention.attend
+
+    def counted(*given: Any, **named: Any) -> Any:
+        folds.append(given[1].shape[2])
+        return plainly(*given, **named)
+
+    monkeypatch.setattr(attention, "attend", counted)
+    monkeypatch.setattr(sampling, "READ_AT_ONCE", 2)
+    prompts = [one.encode(text) for text in ("say B, and say it twice", "A", "now say C", "what", "say A or B")]
+    drawn = sample(one, prompts, 3, 6, 1.0, 5)
+    assert set(folds) == {3}  # all answers of a prompt at once, in every layer
+    assert one.decoder.config._attn_implementation == "sdpa"
+    for prompt, answers in zip(prompts, drawn.answers, strict=True):
+        for answer in answers:
+            said = torch.log_softmax(one.model(torch.tensor([[*prompt, *answer.tokens]])).logits[0], dim=-1)
+            alone = [said[len(prompt) - 1 + k, token].item() for k, token in enumerate(answer.tokens)]
+            assert np.allclose(alone, answer.logs, atol=1e-4)
 
 
 def test_gradients_that_are_no_numbers_are_worked_out_again(monkeypatch: pytest.MonkeyPatch) -> None:

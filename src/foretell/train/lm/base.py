@@ -58,10 +58,14 @@ class Student:
         """
         named = {"attention_mask": mask, "position_ids": positions, "past_key_values": cache}
         given = {name: value for name, value in named.items() if value is not None}
-        return self._inner().get_decoder()(input_ids=ids, use_cache=cache is not None, **given).last_hidden_state
+        return self.decoder(input_ids=ids, use_cache=cache is not None, **given).last_hidden_state
 
     def logits(self, hidden: Any) -> Any:
         return self._inner().get_output_embeddings()(hidden).float()
+
+    @property
+    def decoder(self) -> Any:
+        return self._inner().get_decoder()
 
     def _inner(self) -> Any:
         return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.lm.attention import unplanned
 from foretell.train.lm import losses, rewards
 from foretell.train.lm.base import Student, rendered
 from foretell.train.lm.course import Course, Pace
@@ -146,13 +147,12 @@ def _learn(
     happen all the same, the step is done again in plain arithmetic.
     """
     torch: Any = importlib.import_module("torch")
-    attention: Any = importlib.import_module("torch.nn.attention")
-    backend = attention.SDPBackend
-    with attention.sdpa_kernel([backend.FLASH_ATTENTION, backend.EFFICIENT_ATTENTION, backend.MATH]):
+    with unplanned():
         loss = _gradients(student, groups, settings, start, mark)
     if math.isfinite(loss) and not _sound(student):
         _forget(student)
-        with attention.sdpa_kernel(backend.MATH):
+        attention: Any = importlib.import_module("torch.nn.attention")
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):
             loss = _gradients(student, groups, replace(settings, groups_at_once=1), start, mark)
         torch.cuda.empty_cache()
     return loss

@@ -12,7 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foretell.lm.attention import folded, unplanned
 from foretell.train.lm.base import Student, merged
+
+READ_AT_ONCE = 32  # prompts
+ASK_EVERY = 4  # steps between two looks at whether all have ended: a look waits for the device
 
 
 @dataclass(frozen=True)
@@ -38,46 +42,75 @@ def sample(
 ) -> Samples:
     """`answers` answers to each prompt, each of at most `longest` tokens. Deterministic in the seed on one device."""
     torch: Any = importlib.import_module("torch")
-    transformers: Any = importlib.import_module("transformers")
-    device = student.device
+    device, tokenizer = student.device, student.tokenizer
     generator = torch.Generator(device=device).manual_seed(seed)
     began = time.monotonic()
-    tokenizer = student.tokenizer
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    width = max(map(len, prompts))
-    ids = torch.tensor([[pad] * (width - len(p)) + list(p) for p in prompts], device=device)
-    mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
     hidden = torch.finfo(student.dtype).min / 2
-    with merged(student), torch.inference_mode():
-        cache = transformers.DynamicCache()
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)
-        logits = student.logits(student.hidden(ids, mask, positions, cache)[:, -1]).repeat_interleave(answers, dim=0)
-        at = mask.sum(dim=-1, keepdim=True).repeat(1, answers)
-        seen = torch.zeros((len(prompts), 1, answers, width), device=device, dtype=student.dtype)
-        seen.masked_fill_((mask == 0)[:, None, None, :], hidden)
+    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+    with merged(student), unplanned(), torch.inference_mode():
+        lengths = torch.tensor([len(prompts[i]) for i in order], device=device)
+        last, cache = _read(student, [prompts[i] for i in order], pad)
+        logits = student.logits(last).repeat_interleave(answers, dim=0)
+        at = lengths.unsqueeze(1).repeat(1, answers)
+        beyond = torch.arange(int(lengths.max()), device=device) >= lengths.unsqueeze(1)
+        seen = torch.zeros((len(order), 1, answers, beyond.shape[1]), device=device, dtype=student.dtype)
+        seen.masked_fill_(beyond[:, None, None, :], hidden)
         own = torch.full((answers, answers), hidden, device=device, dtype=student.dtype).fill_diagonal_(0.0)
-        own = own.expand(len(prompts), 1, answers, answers)
+        own = own.expand(len(order), 1, answers, answers)
         going = torch.ones(logits.shape[0], dtype=torch.bool, device=device)
         written, logs = [], []
-        for _ in range(longest):
-            said = torch.log_softmax(logits / temperature, dim=-1)
-            token = torch.multinomial(said.exp(), 1, generator=generator)
-            logs.append(said.gather(1, token).squeeze(1))
-            token = torch.where(going.unsqueeze(1), token, pad)
-            written.append(token.squeeze(1))
-            going &= token.squeeze(1) != tokenizer.eos_token_id
-            if len(written) % 8 == 0 and not bool(going.any()):
-                break
-            if len(written) == longest:
-                break
-            seen = torch.cat([seen, own], dim=-1)
-            logits = student.logits(student.hidden(token.view(len(prompts), answers), seen, at, cache).flatten(0, 1))
-            at = at + 1
+        with folded(student.decoder):
+            while True:
+                said = torch.log_softmax(logits / temperature, dim=-1)
+                token = torch.multinomial(said.exp(), 1, generator=generator)
+                logs.append(said.gather(1, token).squeeze(1))
+                token = torch.where(going.unsqueeze(1), token, pad)
+                written.append(token.squeeze(1))
+                going &= token.squeeze(1) != tokenizer.eos_token_id
+                if len(written) == longest or (len(written) % ASK_EVERY == 0 and not bool(going.any())):
+                    break
+                seen = torch.cat([seen, own], dim=-1)
+                read = student.hidden(token.view(len(order), answers), seen, at, cache)
+                logits, at = student.logits(read.flatten(0, 1)), at + 1
         tokens = torch.stack(written, dim=1).tolist()
         chances = torch.stack(logs, dim=1).float().tolist()
     found = [_ended(row, own, tokenizer) for row, own in zip(tokens, chances, strict=True)]
-    grouped = [found[i : i + answers] for i in range(0, len(found), answers)]
-    return Samples(grouped, sum(len(one.tokens) for one in found), time.monotonic() - began)
+    grouped = {place: found[at * answers : (at + 1) * answers] for at, place in enumerate(order)}
+    count = sum(len(one.tokens) for one in found)
+    return Samples([grouped[place] for place in range(len(prompts))], count, time.monotonic() - began)
+
+
+def _read(student: Student, prompts: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
+    """The hidden state at the end of each prompt, and the keys and values of all.
+
+    Padding is on the right, where no prompt sees it: no mask is needed. Prompts, which are sorted by length, are read a
+    few at a time, so that little padding is.
+    """
+    torch: Any = importlib.import_module("torch")
+    transformers: Any = importlib.import_module("transformers")
+    last, parts = [], []
+    for at in range(0, len(prompts), READ_AT_ONCE):
+        few = prompts[at : at + READ_AT_ONCE]
+        width = max(map(len, few))
+        ids = torch.tensor([[*prompt, *[pad] * (width - len(prompt))] for prompt in few], device=student.device)
+        part = transformers.DynamicCache()
+        hidden = student.hidden(ids, cache=part)
+        ends = torch.tensor([len(prompt) - 1 for prompt in few], device=student.device)
+        last.append(hidden[torch.arange(len(few), device=student.device), ends])
+        parts.append(part)
+    if len(parts) == 1:
+        return last[0], parts[0]
+    whole, width = transformers.DynamicCache(), max(map(len, prompts))
+    for number, layers in enumerate(zip(*(part.layers for part in parts), strict=True)):
+        keys = torch.cat([_widened(layer.keys, width) for layer in layers])
+        whole.update(keys, torch.cat([_widened(layer.values, width) for layer in layers]), number)
+    return torch.cat(last), whole
+
+
+def _widened(kept: Any, width: int) -> Any:
+    torch: Any = importlib.import_module("torch")
+    return torch.nn.functional.pad(kept, (0, 0, 0, width - kept.shape[2]))
 
 
 def _ended(tokens: list[int], logs: list[float], tokenizer: Any) -> Sampled:
