@@ -96,6 +96,10 @@ class Bench:
         named = self.student.learning()
         if stage == "base":
             values = self._fresh
+        elif stage == "sft" and self.chosen.adapter is not None:
+            peft: Any = importlib.import_module("peft")
+            found = peft.load_peft_weights(str(self.chosen.adapter), device="cpu")
+            values = [found[name.replace(".default.", ".")] for name, _ in named]
         else:
             found = torch.load(self.into / stage / "checkpoint.pt", map_location="cpu", weights_only=True)
             values = [found["masters"][name] for name, _ in named]
@@ -116,7 +120,7 @@ class Bench:
     def sft(self, seconds: float) -> None:
         self.begin_from("base")
         self.stage = "sft"
-        if self.known("trained"):
+        if self.known("trained") or self.chosen.adapter is not None:
             self.begin_from("sft")
             return
         settings = SftSettings(self.chosen.examples, self.chosen.batch_tokens, rate=self.chosen.rate)
@@ -265,6 +269,7 @@ def main() -> None:
     parser.add_argument("--plan", nargs="+", required=True)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no stage after this many")
     parser.add_argument("--unpacked", type=Path, help="file for the weights unpacked, to load fast the next time")
+    parser.add_argument("--adapter", type=Path, help="folder of what the supervised stage left, to go on from there")
     parser.add_argument("--drawn", type=Path, help="file of the examples (.jsonl.gz)")
     parser.add_argument("--trees", type=Path, help="file of what trees say of rows they were not shown")
     parser.add_argument("--examples", type=int, default=SftSettings.examples)
