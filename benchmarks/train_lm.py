@@ -240,8 +240,8 @@ class Bench:
         mean = np.mean([reply.usage.prompt_tokens for reply in replies])
         asked = KernelPairs.for_policy(self.data).train(SAMPLED_QUESTIONS, 0)
         prompts = [self.student.encode(text) for text in bases.rendered(self.student, asked)]
-        sample(self.student, prompts[:8], 8, 8, 1.0, 0)
-        written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 1.0, 0)
+        sample(self.student, prompts[:8], 8, 8, 0)
+        written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 0)
         self.note(
             "speed",
             forecasts_per_s=rates["merged"],

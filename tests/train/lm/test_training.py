@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ def test_an_adapter_added_to_the_weights_says_the_same_and_leaves_them_as_they_w
 
 def drawn_groups(one: base.Student) -> list[grpo.Group]:
     prompts = [one.encode(text) for text in ("say A", "B", "now say C")]
-    drawn = sample(one, prompts, 4, 5, 1.0, 3)
+    drawn = sample(one, prompts, 4, 5, 3)
     gains = [(0.5, -0.25, 0.75, -1.0), (0.1, 0.2, -0.3, 0.0), (-0.5, 0.5, 0.25, -0.25)]
     return [grpo.Group(tuple(p), tuple(a), g) for p, a, g in zip(prompts, drawn.answers, gains, strict=True)]
 
@@ -133,7 +134,7 @@ def test_prompts_read_a_few_at_a_time_are_answered_as_if_read_alone(monkeypatch:
     monkeypatch.setattr(attention, "attend", counted)
     monkeypatch.setattr(sampling, "READ_AT_ONCE", 2)
     prompts = [one.encode(text) for text in ("say B, and say it twice", "A", "now say C", "what", "say A or B")]
-    drawn = sample(one, prompts, 3, 6, 1.0, 5)
+    drawn = sample(one, prompts, 3, 6, 5)
     assert set(folds) == {3}  # all answers of a prompt at once, in every layer
     assert one.decoder.config._attn_implementation == "sdpa"
     for prompt, answers in zip(prompts, drawn.answers, strict=True):
@@ -196,11 +197,34 @@ def test_staying_near_the_start_costs_nothing_at_the_start() -> None:
     assert far.item() > held.item()
 
 
-def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = replace(SFT, examples=120)
-    whole = student()
-    supervised.supervise(whole, Letters(form="direct"), tmp_path / "whole", settings, 1e9, quiet)
-    cut, learn, steps = student(), course.Course.learn, 0
+def supervised_run(one: base.Student, into: Path, save_every_s: float) -> None:
+    supervised.supervise(one, Letters(form="direct"), into, replace(SFT, examples=120), 1e9, quiet, save_every_s)
+
+
+def policy_run(one: base.Student, into: Path, save_every_s: float) -> None:
+    """Held near its start, which a run that goes on has to know too."""
+    settings = grpo.GrpoSettings("crps", steps=6, questions=4, answers=4, longest=3, rate=2e-2, kl_weight=5.0)
+    grpo.improve(one, Letters(form="structured"), into, settings, 1e9, quiet, save_every_s)
+
+
+@pytest.mark.parametrize("run", [supervised_run, policy_run])
+def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(
+    run: Callable[[base.Student, Path, float], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    able = student()
+    supervised.supervise(able, Letters(blind=True), tmp_path / "able", replace(SFT, examples=200), 1e9, quiet)
+    ability = [p.detach().clone() for _, p in able.learning()]
+
+    def begun() -> base.Student:
+        one = student()
+        with torch.no_grad():
+            for (_, parameter), value in zip(one.learning(), ability, strict=True):
+                parameter.copy_(value)
+        return one
+
+    whole, again = begun(), begun()
+    run(whole, tmp_path / "whole", 1e9)
+    learn, steps = course.Course.learn, 0
 
     def stop(self: course.Course, loss: float) -> float:
         nonlocal steps
@@ -211,12 +235,12 @@ def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(tmp_path: Path, monkey
 
     monkeypatch.setattr(course.Course, "learn", stop)
     with pytest.raises(KeyboardInterrupt):
-        supervised.supervise(cut, Letters(form="direct"), tmp_path / "cut", settings, 1e9, quiet, save_every_s=0.0)
+        run(begun(), tmp_path / "cut", 0.0)
     monkeypatch.setattr(course.Course, "learn", learn)
-    again = student()
-    supervised.supervise(again, Letters(form="direct"), tmp_path / "cut", settings, 1e9, quiet)
-    for (name, one), (_, two) in zip(whole.learning(), again.learning(), strict=True):
-        assert torch.allclose(one, two, atol=1e-6), name
+    run(again, tmp_path / "cut", 1e9)
+    for (name, one), (_, two), start in zip(whole.learning(), again.learning(), ability, strict=True):
+        assert torch.allclose(one, two, atol=1e-5), name
+        assert not torch.equal(one, start), name
 
 
 def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ class GrpoSettings:
     longest: int = 48
     longest_prompt: int = 2_048
     rate: float = 1e-4
-    temperature: float = 1.0
     clip: float = 0.2
     kl_weight: float = 0.0
     answer_only: bool = False
@@ -68,6 +67,8 @@ def improve(
 ) -> dict[str, Any]:
     """Train until the steps or the seconds are used up; what was done, with rewards first and last."""
     reward = rewards.make(settings.reward, dict(settings.weights) or None)
+    # Before a cut run's checkpoint is put in: strays are measured from where the run began.
+    start = [p.detach().clone() for _, p in student.learning()] if settings.kl_weight > 0.0 else None
     course = Course(
         student,
         into,
@@ -75,15 +76,12 @@ def improve(
         asdict(settings) | {"stage": "grpo", "world": world.name},
     )
     mark = world.mark if settings.answer_only else None
-    start = [p.detach().clone() for _, p in student.learning()] if settings.kl_weight > 0.0 else None
     figures: list[dict[str, float]] = []
     sampled_tokens, sampling_s, skipped, collapsed = 0, 0.0, 0, 0
     while not course.over:
         step_seed = settings.seed * 1_000_003 + course.step
         questions = _questions(student, world, settings, step_seed)
-        drawn = sample(
-            student, [p for _, p in questions], settings.answers, settings.longest, settings.temperature, step_seed
-        )
+        drawn = sample(student, [p for _, p in questions], settings.answers, settings.longest, step_seed)
         sampled_tokens, sampling_s = sampled_tokens + drawn.tokens, sampling_s + drawn.seconds
         told = [[world.read(one.text) for one in group] for group in drawn.answers]
         won = [
@@ -180,8 +178,8 @@ def _gradients(
             total = 0.0
             parts = -(-len(groups) // at_once)
             for part in (groups[at::parts] for at in range(parts)):
+                reference = _reference_logs(student, part, mark, start)  # first: it changes the parameters for a while
                 logs, old, gains = packed_logs(student, part, mark)
-                reference = _reference_logs(student, part, mark, start)
                 loss = losses.policy(logs, old, gains, settings.clip, settings.kl_weight, reference)
                 share = logs.shape[0] / max(1, counted)
                 (share * loss).backward()

@@ -37,9 +37,7 @@ class Samples:
     seconds: float
 
 
-def sample(
-    student: Student, prompts: Sequence[Sequence[int]], answers: int, longest: int, temperature: float, seed: int
-) -> Samples:
+def sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, longest: int, seed: int) -> Samples:
     """`answers` answers to each prompt, each of at most `longest` tokens. Deterministic in the seed on one device."""
     torch: Any = importlib.import_module("torch")
     device, tokenizer = student.device, student.tokenizer
@@ -62,7 +60,7 @@ def sample(
         written, logs = [], []
         with folded(student.decoder):
             while True:
-                said = torch.log_softmax(logits / temperature, dim=-1)
+                said = torch.log_softmax(logits, dim=-1)
                 token = torch.multinomial(said.exp(), 1, generator=generator)
                 logs.append(said.gather(1, token).squeeze(1))
                 token = torch.where(going.unsqueeze(1), token, pad)
