@@ -76,6 +76,11 @@ def lm(
     rank: Annotated[int, typer.Option(min=1, help="Rank of a new adapter.")] = 16,
     seed: int = 0,
     dtype: Annotated[str, typer.Option(help="torch's name for what the model computes in.")] = "bfloat16",
+    longest: Annotated[
+        int | None, typer.Option(min=64, help="Leave questions of more tokens out; the stage's own limit by default.")
+    ] = None,
+    questions: Annotated[int | None, typer.Option(min=1, help="Questions a step of the policy stage.")] = None,
+    answers: Annotated[int | None, typer.Option(min=2, help="Answers that are sampled to each of them.")] = None,
     alone: Annotated[bool, typer.Option(help="Do not tell the model what the trees of `features` expect.")] = False,
 ) -> None:
     """Train a language model to forecast, on this machine's GPU (or, slowly, its CPU): an adapter for any base."""
@@ -94,7 +99,7 @@ def lm(
         parts = {key: float(value) for key, _, value in (part.partition("=") for part in weights.split(",") if part)}
         wanted = Wanted(
             stage, base, into, start, seconds, examples, steps, reward, tuple(parts.items()), kl, answer_only, rate,
-            rank, seed, dtype, alone,
+            rank, seed, dtype, alone, longest, questions, answers,
         )  # fmt: skip
         done = train_lm(data, wanted, lambda words: progress_console().print(words, highlight=False))
     except BadTable as error:

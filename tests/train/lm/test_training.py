@@ -289,6 +289,31 @@ def test_memory_that_does_not_suffice_is_met_by_smaller_pieces_then_told(monkeyp
         supervised._step(one, examples, settings)
 
 
+def test_answers_that_do_not_fit_are_sampled_in_smaller_pieces_then_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, plainly = student(), sampling._sample
+    prompts = [one.encode(text) for text in ("say A", "B", "now say C")]
+
+    def small(student: base.Student, prompts: Any, answers: int, longest: int, seed: int) -> sampling.Samples:
+        if len(prompts) * answers > 4:
+            raise torch.OutOfMemoryError
+        return plainly(student, prompts, answers, longest, seed)
+
+    monkeypatch.setattr(sampling, "_sample", small)
+    drawn = sample(one, prompts, 4, 3, 0)
+    assert [len(group) for group in drawn.answers] == [4, 4, 4]
+    assert drawn.tokens == sum(len(answer.tokens) for group in drawn.answers for answer in group)
+    with pytest.raises(OutOfMemory, match="lower --answers"):
+        sample(one, prompts, 5, 3, 0)
+
+
+def test_questions_that_are_all_too_long_are_told(tmp_path: Path) -> None:
+    with pytest.raises(TrainingTrouble, match="raise --longest"):
+        supervised.supervise(student(), Letters(form="direct"), tmp_path / "a", replace(SFT, longest=2), 60.0, quiet)
+    with pytest.raises(TrainingTrouble, match="raise --longest"):
+        settings = grpo.GrpoSettings("crps", steps=1, questions=2, longest_prompt=2)
+        grpo.improve(student(), Letters(), tmp_path / "b", settings, 60.0, quiet)
+
+
 def test_a_tokenizer_without_the_letters_is_refused() -> None:
     words = tokenizer([letter for letter in tokenizer().get_vocab() if letter not in "ABC" and len(letter) == 1])
     with pytest.raises(NoChoiceTokens, match="Choose a base"):

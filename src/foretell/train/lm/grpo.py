@@ -21,7 +21,7 @@ from foretell.lm.attention import unplanned
 from foretell.train.lm import losses, rewards
 from foretell.train.lm.base import Student, rendered
 from foretell.train.lm.course import Course, Pace
-from foretell.train.lm.errors import OutOfMemory
+from foretell.train.lm.errors import OutOfMemory, TrainingTrouble
 from foretell.train.lm.sampling import Sampled, sample
 from foretell.train.lm.world import Example, World
 
@@ -132,6 +132,8 @@ def _questions(student: Student, world: World, settings: GrpoSettings, seed: int
                 found.append((example, ids))
         if len(found) >= settings.questions:
             break
+    if not found:
+        raise TrainingTrouble(f"no question has at most {settings.longest_prompt} tokens: raise --longest")
     return found
 
 

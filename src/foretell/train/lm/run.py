@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,9 @@ class Wanted:
     seed: int = 0
     dtype: str = "bfloat16"
     alone: bool = False
+    longest: int | None = None
+    questions: int | None = None
+    answers: int | None = None
 
 
 def train_lm(
@@ -69,11 +72,13 @@ def train_lm(
             answer_only=wanted.answer_only,
             seed=wanted.seed,
         )
-        rewarded = replace(chosen, rate=wanted.rate or chosen.rate, **more)
+        own = {"rate": wanted.rate, "longest_prompt": wanted.longest}
+        own |= {"questions": wanted.questions, "answers": wanted.answers}
+        rewarded = replace(chosen, **_given(own), **more)
         done = improve(student, world, wanted.into, rewarded, wanted.seconds, say)
     else:
         taught = SftSettings(wanted.examples, seed=wanted.seed)
-        taught = replace(taught, rate=wanted.rate or taught.rate, **more)
+        taught = replace(taught, **_given({"rate": wanted.rate, "longest": wanted.longest}), **more)
         done = supervise(student, world, wanted.into, taught, wanted.seconds, say)
     say("calibrating on operations that were kept back")
     stated, came = calibrate.choice_probs(student, world, world.check(CHECKED, 0))
@@ -83,6 +88,10 @@ def train_lm(
     bases.save(student, wanted.into / "adapter", world.style, calibration, about)
     use = f"--forecaster local:{wanted.into / 'adapter'}?base={wanted.base}"
     return f"{done['steps']} steps in {done['seconds']:.0f} s; {use}"
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _told(wanted: Wanted) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from foretell.lm.attention import folded, unplanned
 from foretell.train.lm.base import Student, merged
+from foretell.train.lm.errors import OutOfMemory
 
 READ_AT_ONCE = 32  # prompts
 ASK_EVERY = 4  # steps between two looks at whether all have ended: a look waits for the device
@@ -38,7 +39,25 @@ class Samples:
 
 
 def sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, longest: int, seed: int) -> Samples:
-    """`answers` answers to each prompt, each of at most `longest` tokens. Deterministic in the seed on one device."""
+    """`answers` answers to each prompt, each of at most `longest` tokens. Deterministic in the seed on one device.
+
+    Where the memory does not suffice, half of the prompts at a time, and so on; OutOfMemory where it does not for one.
+    """
+    torch: Any = importlib.import_module("torch")
+    try:
+        return _sample(student, prompts, answers, longest, seed)
+    except torch.OutOfMemoryError:
+        pass  # handled outside, where the exception no longer keeps the memory alive
+    torch.cuda.empty_cache()
+    if len(prompts) == 1:
+        raise OutOfMemory(f"{answers} answers to a question do not fit the device: lower --answers or --longest")
+    half = len(prompts) // 2
+    one = sample(student, prompts[:half], answers, longest, 2 * seed + 1)
+    two = sample(student, prompts[half:], answers, longest, 2 * seed + 2)
+    return Samples([*one.answers, *two.answers], one.tokens + two.tokens, one.seconds + two.seconds)
+
+
+def _sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, longest: int, seed: int) -> Samples:
     torch: Any = importlib.import_module("torch")
     device, tokenizer = student.device, student.tokenizer
     generator = torch.Generator(device=device).manual_seed(seed)

@@ -16,7 +16,7 @@ from foretell.train.lm import losses
 from foretell.train.lm.base import Student
 from foretell.train.lm.batches import Encoded, arranged, collate, encode
 from foretell.train.lm.course import Course, Pace
-from foretell.train.lm.errors import OutOfMemory
+from foretell.train.lm.errors import OutOfMemory, TrainingTrouble
 from foretell.train.lm.world import World
 
 CRPS_WEIGHT = 2.0
@@ -47,7 +47,11 @@ def supervise(
     """Train until the examples or the seconds are used up; what was done, with the tokens a second."""
     examples = world.train(settings.examples, settings.seed)
     encoded = encode(student, world, examples, settings.longest)
-    mean = sum(len(e.ids) for e in encoded) / max(1, len(encoded))
+    if not encoded:
+        raise TrainingTrouble(
+            f"none of {len(examples)} examples has at most {settings.longest} tokens: raise --longest"
+        )
+    mean = sum(len(e.ids) for e in encoded) / len(encoded)
     say(f"{len(encoded)} of {len(examples)} examples, {mean:.0f} tokens each")
     batches = arranged(encoded, settings.batch_tokens, np.random.default_rng(settings.seed))
     pace = Pace(len(batches), settings.rate, seconds, save_every_s=save_every_s)
