@@ -53,6 +53,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                     yield f"| {row['stage']} | {name} | " + " | ".join(_cell(figures[key]) for key in TOLD) + " |"
         yield ""
     yield from _reached(rows)
+    yield from _rewards(rows)
     yield from _stacked()
     for row in rows:
         if row["what"] == "note":
@@ -77,6 +78,35 @@ def _trained(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             if "sampled_tokens_per_s" in row:
                 yield f"Sampling for the policy stage: {row['sampled_tokens_per_s']:,} tokens a second (asked: 8,000)."
     yield ""
+
+
+def _rewards(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The policy stage by its rewards: the mean of the seeds, and what each seed came to."""
+    judged = {row["stage"]: row["splits"] for row in rows if row["what"] == "eval distribution"}
+    by_reward = {r: [judged[stage] for stage in sorted(judged) if stage.startswith(f"grpo-{r}-")] for r in REWARDS}
+    if not any(by_reward.values()):
+        return
+    by_stage = {"before (*sft*)": [judged["sft"]], **{f"`{r}`": found for r, found in by_reward.items()}}
+    yield from ("## What each reward teaches", "")
+    yield "Written answers; the mean of the seeds, and each seed in brackets."
+    yield from ("", "| on | reward | " + " | ".join(TOLD) + " |", "| --- |" + " --- |" * (len(TOLD) + 1))
+    for split, name in SPLITS.items():
+        for words, found in by_stage.items():
+            if found:
+                yield (
+                    f"| {name} | {words} | "
+                    + " | ".join(_mean([one[split][key] for one in found]) for key in TOLD)
+                    + " |"
+                )
+    yield ""
+
+
+def _mean(figures: Sequence[Mapping[str, Any]]) -> str:
+    values = [figure["value"] for figure in figures if figure["value"] is not None]
+    if not values:
+        return ""
+    each = f" ({', '.join(f'{value:.3f}' for value in values)})" if len(values) > 1 else ""
+    return f"{sum(values) / len(values):.3f}{each}"
 
 
 def _reached(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
