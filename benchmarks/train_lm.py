@@ -239,7 +239,7 @@ class Bench:
                 rates[how] = round(len(requests) / (time.monotonic() - began), 1)
         mean = np.mean([reply.usage.prompt_tokens for reply in replies])
         asked = KernelPairs.for_policy(self.data).train(SAMPLED_QUESTIONS, 0)
-        prompts = [self.student.encode(text) for text in bases.rendered(self.student, asked)]
+        prompts = self.student.asked(asked)
         sample(self.student, prompts[:8], 8, 8, 0)
         written = sample(self.student, prompts, 8, WRITTEN_TOKENS, 0)
         self.note(

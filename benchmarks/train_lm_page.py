@@ -33,7 +33,9 @@ _INTRODUCTION = """# Training language models to forecast
 Made by `python -m benchmarks.train_lm_page` from what `python -m benchmarks.train_lm` left in
 `benchmarks/results/train_lm.jsonl`. Base: Qwen2.5-Coder-0.5B-Instruct (4-bit GGUF, unpacked to bfloat16), one H200.
 Nothing of the operations, families and written kernels below was learnt from or calibrated by. Intervals are 95 %,
-bootstrapped over operations.
+bootstrapped over operations. Up to 32 candidates of each operation are asked about (1,488 in all), so figures of
+`features` are not those on all candidates. What the columns mean: [evaluation](../evaluation.md). Tokens a second are
+the median of windows of ten steps.
 """
 
 

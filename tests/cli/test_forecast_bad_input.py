@@ -102,7 +102,7 @@ def test_a_model_without_an_answer_is_told(say: Say, trouble: str, place: Path, 
     found: dict[str, Any] = json.loads(result.stdout)
     assert found["troubles"] == [trouble]
     assert 0.0 < found["results"][0]["p_fail"] < 1.0
-    assert f"no answer about good.py ({trouble})" in told.stderr
+    assert f"no answer about good.py ({trouble}, " in told.stderr  # and why, in words
 
 
 def test_a_model_that_is_not_there_is_told(place: Path, invoke: Invoke) -> None:

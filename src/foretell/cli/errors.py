@@ -58,6 +58,7 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.propose.lm import NoAnswer
     from foretell.kernels.search import BenchBroken
     from foretell.kernels.store import StoreError
+    from foretell.lm.adapter import WrongBase
 
     match error:
         case UnknownTask():
@@ -66,6 +67,10 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(str(error), "a source in a language that this device runs", "foretell doctor")
         case NoCompiler():
             return Problem(str(error), "a C++ compiler on the PATH", "install one, then foretell doctor")
+        case WrongBase():
+            return Problem(
+                str(error), "the weights that the adapter was trained on", "name them: local:ADAPTER?base=PATH"
+            )
         case StoreError():
             return _stored(error)
         case BenchBroken():

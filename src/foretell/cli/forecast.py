@@ -112,9 +112,12 @@ def _troubles(speaker: Forecaster) -> list[str | None]:
 
 def _in_trouble(speaker: Forecaster, files: list[Path]) -> bool:
     """Say which forecasts are not the forecaster's own."""
-    found = [(path, why) for path, why in zip(files, _troubles(speaker), strict=False) if why is not None]
-    for path, why in found:
-        text = f"no answer about {path} ({why}): what is told of it is the forecast of physics alone"
+    reasons = list(getattr(speaker, "last_reasons", ())) or [None] * len(files)
+    told = zip(files, _troubles(speaker), reasons, strict=False)
+    found = [(path, why, words) for path, why, words in told if why is not None]
+    for path, why, words in found:
+        because = why if words is None else f"{why}, {words}"
+        text = f"no answer about {path} ({because}): what is told of it is the forecast of physics alone"
         progress_console().print(f"warning: {text}", style="yellow", soft_wrap=True, markup=False)
     return bool(found)
 

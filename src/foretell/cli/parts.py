@@ -154,7 +154,7 @@ def _as_bad_input() -> Iterator[None]:
         yield
     except ValueError as error:
         what, _, expected = str(error).partition("; ")
-        raise BadInput(what, expected, "foretell search --help") from error
+        raise BadInput(what, expected) from error
 
 
 def kind_of(language: str) -> str:

@@ -59,7 +59,9 @@ def lm(
         Path | None, typer.Option("--from", help="The adapter to go on from: what sft left, for grpo.")
     ] = None,
     folder: Folder = Path("data"),
-    seconds: Annotated[float, typer.Option(help="Stop after this many; the same command goes on later.")] = 1500.0,
+    seconds: Annotated[
+        float, typer.Option(min=1.0, help="Stop training after this many; the same command goes on later.")
+    ] = 1500.0,
     examples: Annotated[int, typer.Option(min=1, help="Questions of the supervised stage.")] = 26_000,
     steps: Annotated[int, typer.Option(min=1, help="Steps of the policy stage.")] = 40,
     reward: Annotated[
@@ -74,7 +76,7 @@ def lm(
     ] = False,
     rate: Annotated[float | None, typer.Option(help="Rate of learning; the stage's own by default.")] = None,
     rank: Annotated[int, typer.Option(min=1, help="Rank of a new adapter.")] = 16,
-    seed: int = 0,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     dtype: Annotated[str, typer.Option(help="torch's name for what the model computes in.")] = "bfloat16",
     longest: Annotated[
         int | None, typer.Option(min=64, help="Leave questions of more tokens out; the stage's own limit by default.")
@@ -96,7 +98,7 @@ def lm(
 
     try:
         data = read(folder)
-        parts = {key: float(value) for key, _, value in (part.partition("=") for part in weights.split(",") if part)}
+        parts = _weights(weights)
         wanted = Wanted(
             stage, base, into, start, seconds, examples, steps, reward, tuple(parts.items()), kl, answer_only, rate,
             rank, seed, dtype, alone, longest, questions, answers,
@@ -105,8 +107,20 @@ def lm(
     except BadTable as error:
         raise BadInput(str(error), error.expected or "a corpus") from error
     except (TrainingTrouble, ValueError, OSError) as error:
-        raise BadInput(str(error), "a base, data and settings that go together") from error
+        raise BadInput(str(error)) from error
     people().print(done)
+
+
+def _weights(text: str) -> dict[str, float]:
+    """`correctness=0.3,crps=0.7` as numbers by name."""
+    found = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise BadInput(f"--weights has {part!r}", "parts with numbers, as in correctness=0.3,crps=0.7") from None
+    return found
 
 
 def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 CARD_NAME = "foretell.json"
 PEFT_CONFIG = "adapter_config.json"
 _LEAST = 1e-7
-_MARKED_ROW, _MARKED_NUMBERS = 100, 16
+_MARKED_ROW, _MARKED_NUMBERS, _MAY_DIFFER = 100, 128, 0.1
 
 FloatArray = NDArray[np.float64]
 
@@ -99,19 +99,25 @@ def is_adapter(path: Path) -> bool:
 def check_base(adapter: Path, model: Any, base: str) -> None:
     """WrongBase where the adapter was trained on other weights; nothing is known of adapters of others."""
     card = Card.read(adapter)
-    if card is not None and card.base_mark != mark_of(model):
+    if card is not None and not alike(card.base_mark, mark_of(model)):
         raise WrongBase(f"the adapter in {adapter} was trained on {card.base}, and {base} has other weights")
 
 
 def mark_of(model: Any) -> str:
-    """A mark of a base's shape and of some of its weights: another base, or another version of it, has another.
-
-    Signs alone go in, of the largest numbers of a row: they do not change with the type the weights are kept in.
-    """
+    """A mark of a base's shape and of the signs of some of its weights: another base has another."""
     config = model.config
     shape = [getattr(config, name, None) for name in ("model_type", "hidden_size", "num_hidden_layers", "vocab_size")]
     weights = model.get_input_embeddings().weight
     row = weights[min(_MARKED_ROW, weights.shape[0] - 1)].detach().float().cpu()
-    largest = row.abs().topk(min(_MARKED_NUMBERS, row.numel())).indices.sort().values
-    seen = [(int(i), bool(row[i] > 0)) for i in largest]
-    return hashlib.sha256(repr((shape, seen)).encode()).hexdigest()[:16]
+    signs = [bool(value > 0) for value in row[:_MARKED_NUMBERS]]
+    bits = sum(sign << place for place, sign in enumerate(signs))
+    return f"{hashlib.sha256(repr(shape).encode()).hexdigest()[:8]}-{bits:0{-(-len(signs) // 4)}x}"
+
+
+def alike(mark: str, other: str) -> bool:
+    """Whether two marks are of one base. A few signs may differ: other types and quantisations round small numbers."""
+    shape, _, bits = mark.partition("-")
+    other_shape, _, other_bits = other.partition("-")
+    if shape != other_shape or len(bits) != len(other_bits) or not bits:
+        return mark == other
+    return (int(bits, 16) ^ int(other_bits, 16)).bit_count() <= _MAY_DIFFER * 4 * len(bits)

@@ -20,11 +20,12 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from foretell.lm.adapter import check_base
+from foretell.lm.adapter import WrongBase, check_base
 from foretell.lm.attention import unplanned
 from foretell.lm.image import TEXT_ONLY
-from foretell.lm.model import Failure, Reply, Request, Trouble, Usage
+from foretell.lm.model import Failure, Message, Reply, Request, Trouble, Usage
 
+END_WORDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 _ENDLESS = 10**7  # a context length beyond this is how a tokenizer says that it has none
 
 
@@ -69,8 +70,9 @@ class _Prompt:
 class LocalModel:
     """A model in this process. One question at a time: `ask` may be called from threads, which then wait.
 
-    Weights that cannot be loaded are a failure of every request. With a temperature, a seed fixes the batch that a
-    request happens to be in; without one (temperature 0) answers do not depend on their neighbours, rounding aside.
+    Weights that cannot be loaded are a failure of every request; WrongBase where the adapter is not for them. With a
+    temperature, a seed fixes the batch that a request happens to be in; without one (temperature 0) answers do not
+    depend on their neighbours, rounding aside.
     """
 
     def __init__(self, weights: Weights, loaded: tuple[Any, Any] | None = None) -> None:
@@ -86,6 +88,8 @@ class LocalModel:
         with self._lock:
             try:
                 model, tokenizer = self.load()
+            except WrongBase:
+                raise  # asking again will not help, nor will a forecast by other means
             except Exception as error:  # readers of weights raise anything, a plain Exception too
                 text = f"cannot load {self._weights.path} ({type(error).__name__}: {str(error)[:300]})"
                 hint = ": `pip install transformers`" if isinstance(error, ImportError) else ""
@@ -113,7 +117,7 @@ class LocalModel:
             name = "bfloat16"  # a GGUF file names no type to compute in, and a GPU is several times faster in this one
         dtype: Any = name if name == "auto" else getattr(torch, name)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **extra)
-        model = transformers.AutoModelForCausalLM.from_pretrained(path, torch_dtype=dtype, **extra)
+        model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **extra)
         if self._weights.adapter is not None:
             check_base(Path(self._weights.adapter), model, self._weights.path)
             peft: Any = importlib.import_module("peft")
@@ -128,7 +132,7 @@ class _Session:
     def __init__(self, model: Any, tokenizer: Any, weights: Weights) -> None:
         self._torch: Any = importlib.import_module("torch")
         self._model, self._tokenizer, self._weights = model, tokenizer, weights
-        self._special = [t for t in {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()} if len(t) > 1]
+        self._special = special_words(tokenizer)
         self._pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (tokenizer.eos_token_id or 0)
         limits = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length)
         self._context = min((n for n in limits if isinstance(n, int) and 0 < n < _ENDLESS), default=_ENDLESS)
@@ -239,7 +243,7 @@ class _Session:
             sampling = {"do_sample": True, "temperature": request.temperature, "top_p": 1.0, "top_k": 0}
             if request.seed is not None:
                 self._torch.manual_seed(request.seed)
-        ends = self._ends()
+        ends = end_tokens(self._model, self._tokenizer)
         if ends:  # not every file of weights says what ends an answer
             sampling["eos_token_id"] = sorted(ends)
         limits = {"max_new_tokens": request.max_tokens, "pad_token_id": self._pad}
@@ -256,13 +260,6 @@ class _Session:
             answers[prompt.place] = Reply(text, usage, None, seconds, cut_off=stop is None)
         return answers
 
-    def _ends(self) -> set[int]:
-        """Tokens that end an answer."""
-        config = getattr(self._model, "generation_config", None)
-        eos = getattr(config, "eos_token_id", None)
-        found = set(eos) if isinstance(eos, list) else {eos}
-        return {token for token in (*found, self._tokenizer.eos_token_id) if token is not None}
-
     def _padded(self, batch: list[_Prompt]) -> tuple[Any, Any]:
         """Token ids and mask, padded on the left, so that every prompt ends in the last column."""
         width = max(len(prompt.ids) for prompt in batch)
@@ -271,21 +268,8 @@ class _Session:
         return self._tensor(ids), self._tensor(mask)
 
     def _rendered(self, request: Request) -> tuple[str, bool]:
-        """The conversation in the model's own format, and whether the tokenizer has to add its special tokens."""
-        turns = [{"role": m.role, "content": defused(m.content, self._special)} for m in request.messages]
-        if not self._tokenizer.chat_template:
-            text = "\n\n".join(f"{turn['role'].upper()}: {turn['content']}" for turn in turns) + "\n\nASSISTANT:"
-            return text, True
         thinking = self._weights.thinking and not request.choices
-        settings = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": thinking}
-        try:
-            text = self._tokenizer.apply_chat_template(turns, **settings)
-        except TemplateError:  # some templates know no system turn
-            if turns[0]["role"] != "system" or len(turns) < 2:
-                raise
-            joined = {"role": "user", "content": f"{turns[0]['content']}\n\n{turns[1]['content']}"}
-            text = self._tokenizer.apply_chat_template([joined, *turns[2:]], **settings)
-        return text, False  # the template has put them in
+        return rendered(self._tokenizer, request.messages, self._special, thinking)
 
 
 def fingerprint(*paths: str | None) -> str:
@@ -312,6 +296,42 @@ def batches(prompts: Sequence[_Prompt], batch_tokens: int) -> list[list[_Prompt]
         else:
             found.append([prompt])
     return found
+
+
+def special_words(tokenizer: Any) -> list[str]:
+    """How the tokenizer's special tokens are spelled."""
+    return [t for t in {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()} if len(t) > 1]
+
+
+def rendered(
+    tokenizer: Any, messages: Sequence[Message], special: Sequence[str], thinking: bool = False
+) -> tuple[str, bool]:
+    """A conversation in the model's own format, and whether the tokenizer has to add its special tokens.
+
+    Training and use ask alike by both asking this.
+    """
+    turns = [{"role": m.role, "content": defused(m.content, special)} for m in messages]
+    if not tokenizer.chat_template:
+        text = "\n\n".join(f"{turn['role'].upper()}: {turn['content']}" for turn in turns) + "\n\nASSISTANT:"
+        return text, True
+    settings = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": thinking}
+    try:
+        text = tokenizer.apply_chat_template(turns, **settings)
+    except TemplateError:  # some templates know no system turn
+        if turns[0]["role"] != "system" or len(turns) < 2:
+            raise
+        joined = {"role": "user", "content": f"{turns[0]['content']}\n\n{turns[1]['content']}"}
+        text = tokenizer.apply_chat_template([joined, *turns[2:]], **settings)
+    return text, False  # the template has put them in
+
+
+def end_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """Tokens that end an answer: what the files say, and what is known to, since files of one model do not agree."""
+    eos = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    found = set(eos) if isinstance(eos, list) else {eos}
+    added = tokenizer.get_added_vocab()
+    found |= {tokenizer.eos_token_id, *(added[word] for word in END_WORDS if word in added)}
+    return {token for token in found if token is not None}
 
 
 def choice_tokens(tokenizer: Any, choices: Sequence[str]) -> Mapping[str, tuple[int, ...]] | str:

@@ -105,7 +105,7 @@ def _base_of(adapter: Path, given: str | None) -> str:
     named = given or json.loads((adapter / PEFT_CONFIG).read_text()).get("base_model_name_or_path") or ""
     if Path(named).expanduser().exists():
         return str(Path(named).expanduser())
-    if given is None and re.fullmatch(r"[\w.-]+/[\w.-]+", named):
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", named) and not named.endswith(".gguf"):
         return str(named)
     raise BadModelName(
         f"the base of the adapter {adapter} ({named or 'unknown'}) is not here: local:{adapter}?base=PATH"

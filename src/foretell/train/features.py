@@ -219,8 +219,10 @@ def _left_out(
     for regime in regimes:
         means, width, score = (np.full(len(rows.log2), np.nan) for _ in range(3))
         folds = list(_folds(groups[regime], effort.folds, seed))
-        for held, own in zip(folds, each(partial(_held_out, rows, tier, seed, effort), folds), strict=True):
+        work = each(partial(_held_out, rows, tier, seed, effort), folds)
+        for number, (held, own) in enumerate(zip(folds, work, strict=True), start=1):
             means[held], width[held], score[held] = own
+            say(f"  {regime}: part {number} of {len(folds)}")
         found[regime] = (means, width, score)
         off = np.abs(means - rows.log2)[rows.works]
         say(f"  {regime}: {np.median(off):.3f} off in the median, {np.sqrt(np.mean(off**2)):.3f} root mean square")

@@ -16,10 +16,12 @@ from foretell.belief import Forecast, bins
 from foretell.kernels.evaluate.data import Data, read
 from foretell.kernels.evaluate.judge import judge
 from foretell.kernels.evaluate.metrics import assess
+from foretell.kernels.evaluate.pools import BadTable
 from foretell.kernels.forecast import brief, make
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.measurement import Measurement, Status
 from foretell.lm import BadModelName
+from foretell.lm.adapter import Calibration, Card
 from foretell.train.features import Effort
 from foretell.train.lm import pairs, trees
 from foretell.train.lm.errors import TrainingTrouble
@@ -62,7 +64,7 @@ def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path, monkeypatch
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
     sft = Wanted("sft", str(base), tmp_path / "sft", examples=8, dtype="float32", rank=4)
     small = {"batch_tokens": 16_384, "longest": 12_000}
-    assert "--forecaster local:" in train_lm(data, sft, print, **small)
+    assert "--forecaster 'local:" in train_lm(data, sft, print, **small)
     grpo = replace(sft, stage="grpo", into=tmp_path / "grpo", start=tmp_path / "sft" / "adapter", steps=1)
     train_lm(data, grpo, print, questions=2, answers=2, longest=8, longest_prompt=12_000)
     forecaster = make(f"local:{tmp_path / 'grpo' / 'adapter'}?base={base}&dtype=float32", 0)
@@ -76,6 +78,49 @@ def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path, monkeypatch
 def test_the_policy_stage_needs_something_to_go_on_from(data: Data, base: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingTrouble, match="--from"):
         train_lm(data, Wanted("grpo", str(base), tmp_path), print)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"stage": "grpo", "start": Path("nowhere")}, "no adapter in nowhere"),
+        ({"dtype": "float99"}, "no type 'float99'"),
+        ({"base": "nowhere.gguf"}, "no file nowhere.gguf"),
+        ({"into": Path("pyproject.toml")}, "is a file"),
+        ({"stage": "grpo", "reward": "speed"}, "no reward 'speed'"),
+        ({"stage": "grpo", "weights": (("crps", float("nan")),)}, "weight of crps is nan"),
+    ],
+)
+def test_what_cannot_work_is_told_before_anything_is_read(
+    data: Data, base: Path, tmp_path: Path, changed: dict[str, object], words: str
+) -> None:
+    said: list[str] = []
+    wanted = replace(Wanted("sft", str(base), tmp_path, start=None), **changed)  # type: ignore[arg-type]
+    with pytest.raises((TrainingTrouble, ValueError), match=words):
+        train_lm(data, wanted, said.append)
+    assert said == []
+
+
+def test_the_folder_of_a_run_is_no_adapter_but_has_one(data: Data, base: Path, tmp_path: Path) -> None:
+    (tmp_path / "run" / "adapter").mkdir(parents=True)
+    (tmp_path / "run" / "adapter" / "adapter_config.json").write_text("{}")
+    with pytest.raises(TrainingTrouble, match=r"there is one in .*run/adapter"):
+        train_lm(data, Wanted("grpo", str(base), tmp_path / "into", start=tmp_path / "run"), print)
+
+
+def test_without_anything_to_learn_from(data: Data, base: Path, tmp_path: Path) -> None:
+    held = replace(data, rows=[row for row in data.rows if row["task"] == "row_var"])
+    with pytest.raises((TrainingTrouble, BadTable), match=r"nothing to learn from|no pool|split"):
+        train_lm(held, Wanted("sft", str(base), tmp_path, dtype="float32", alone=True), print)
+
+
+def test_one_operation_is_learnt_from_and_not_calibrated_by(data: Data, base: Path, tmp_path: Path) -> None:
+    one = replace(data, rows=[row for row in data.rows if row["task"] == "row_mean"])
+    wanted = Wanted("sft", str(base), tmp_path, examples=4, dtype="float32", rank=4, alone=True)
+    train_lm(one, wanted, print, longest=12_000)
+    card = Card.read(tmp_path / "adapter")
+    assert card is not None
+    assert card.calibration == Calibration()
 
 
 def test_an_adapter_whose_base_is_not_here_says_so(data: Data, base: Path, tmp_path: Path) -> None:

@@ -47,6 +47,19 @@ def test_a_reward_that_is_not_there_or_lacks_a_weight(name: str, weights: dict[s
         rewards.make(name, weights)
 
 
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_weights_are_numbers_from_nothing_on(weight: float) -> None:
+    with pytest.raises(ValueError, match="weight of crps"):
+        rewards.make("crps", {"crps": weight})
+
+
+def test_no_readable_answer_is_worth_less_than_one_that_is_not() -> None:
+    weights = {"correctness": 1.0, "crps": 10.0}
+    worst = rewards.make("correctness+crps", weights)((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    assert rewards.unreadable("correctness+crps", weights) <= worst
+    assert rewards.unreadable("correctness") == rewards.UNREADABLE
+
+
 def test_named_rewards_are_all_made() -> None:
     for name in rewards.NAMED:
         assert np.isfinite(rewards.make(name)((0.5, 0.5), (1.0, 0.0)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import torch
 
 from foretell.lm import attention
 from foretell.lm.adapter import Calibration, Card, WrongBase
-from foretell.train.lm import base, calibrate, course, grpo, losses, sampling, supervised
-from foretell.train.lm.errors import NoChoiceTokens, NotANumber, OutOfMemory, TrainingTrouble
+from foretell.train.lm import base, calibrate, grpo, losses, sampling, supervised
+from foretell.train.lm.errors import NoChoiceTokens, OutOfMemory, TrainingTrouble
 from foretell.train.lm.sampling import Sampled, sample
 from tests.train.lm.tiny import Letters, model, pair, tokenizer
 
@@ -197,70 +196,6 @@ def test_staying_near_the_start_costs_nothing_at_the_start() -> None:
     assert far.item() > held.item()
 
 
-def supervised_run(one: base.Student, into: Path, save_every_s: float) -> None:
-    supervised.supervise(one, Letters(form="direct"), into, replace(SFT, examples=120), 1e9, quiet, save_every_s)
-
-
-def policy_run(one: base.Student, into: Path, save_every_s: float) -> None:
-    """Held near its start, which a run that goes on has to know too."""
-    settings = grpo.GrpoSettings("crps", steps=6, questions=4, answers=4, longest=3, rate=2e-2, kl_weight=5.0)
-    grpo.improve(one, Letters(form="structured"), into, settings, 1e9, quiet, save_every_s)
-
-
-@pytest.mark.parametrize("run", [supervised_run, policy_run])
-def test_a_run_that_was_cut_goes_on_as_if_it_had_not_been(
-    run: Callable[[base.Student, Path, float], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    able = student()
-    supervised.supervise(able, Letters(blind=True), tmp_path / "able", replace(SFT, examples=200), 1e9, quiet)
-    ability = [p.detach().clone() for _, p in able.learning()]
-
-    def begun() -> base.Student:
-        one = student()
-        with torch.no_grad():
-            for (_, parameter), value in zip(one.learning(), ability, strict=True):
-                parameter.copy_(value)
-        return one
-
-    whole, again = begun(), begun()
-    run(whole, tmp_path / "whole", 1e9)
-    learn, steps = course.Course.learn, 0
-
-    def stop(self: course.Course, loss: float) -> float:
-        nonlocal steps
-        steps += 1
-        if steps == 3:
-            raise KeyboardInterrupt
-        return learn(self, loss)
-
-    monkeypatch.setattr(course.Course, "learn", stop)
-    with pytest.raises(KeyboardInterrupt):
-        run(begun(), tmp_path / "cut", 0.0)
-    monkeypatch.setattr(course.Course, "learn", learn)
-    run(again, tmp_path / "cut", 1e9)
-    for (name, one), (_, two), start in zip(whole.learning(), again.learning(), ability, strict=True):
-        assert torch.allclose(one, two, atol=1e-5), name
-        assert not torch.equal(one, start), name
-
-
-def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path: Path) -> None:
-    supervised.supervise(student(), Letters(form="direct"), tmp_path, replace(SFT, examples=20), 60.0, quiet)
-    with pytest.raises(TrainingTrouble, match="other settings"):
-        supervised.supervise(student(), Letters(form="direct"), tmp_path, replace(SFT, examples=30), 60.0, quiet)
-
-
-def test_a_loss_that_is_no_number_is_told_and_what_was_saved_is_kept(tmp_path: Path) -> None:
-    one = student()
-    settings = replace(SFT, examples=60)
-    supervised.supervise(one, Letters(form="direct"), tmp_path, settings, 1e9, quiet)
-    saved = (tmp_path / course.CHECKPOINT).read_bytes()
-    with torch.no_grad():
-        one.learning()[0][1].fill_(float("nan"))
-    with pytest.raises(NotANumber, match="lower --rate"):
-        supervised.supervise(one, Letters(form="direct"), tmp_path / "other", settings, 1e9, quiet)
-    assert (tmp_path / course.CHECKPOINT).read_bytes() == saved
-
-
 def test_memory_that_does_not_suffice_is_met_by_smaller_pieces_then_told(monkeypatch: pytest.MonkeyPatch) -> None:
     one, settings = student(), replace(SFT, examples=8)
     examples = supervised.encode(one, Letters(), Letters(form="direct").train(8, 0), 512)
@@ -287,6 +222,35 @@ def test_memory_that_does_not_suffice_is_met_by_smaller_pieces_then_told(monkeyp
     monkeypatch.setattr(base.Student, "hidden", none)
     with pytest.raises(OutOfMemory, match="lower --longest"):
         supervised._step(one, examples, settings)
+
+
+def test_questions_to_calibrate_by_come_in_smaller_batches_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, asked, plainly = student(), Letters().check(40, 0), calibrate._probs
+    whole, came = calibrate.choice_probs(one, Letters(), asked)
+
+    def scarce(student: base.Student, asked: Any) -> Any:
+        if len(asked) > 3:
+            raise torch.OutOfMemoryError
+        return plainly(student, asked)
+
+    monkeypatch.setattr(calibrate, "_probs", scarce)
+    pieces, same = calibrate.choice_probs(one, Letters(), asked)
+    assert np.allclose(pieces, whole, atol=1e-6)
+    assert np.array_equal(same, came)
+    few, _ = calibrate.choice_probs(one, Letters(), asked, batch_tokens=128, most_s=0.0)
+    assert 0 < len(few) < 40
+    assert calibrate.fit(few[:0], came[:0]) == Calibration()
+
+
+def test_any_token_that_ends_answers_ends_one() -> None:
+    """Files of one model name different ones, and one may have been learnt under another."""
+    one = student()
+    prompts = [one.encode("say A")]
+    other = sample(one, prompts, 1, 12, 0).answers[0][0].tokens[4]
+    one.ends.append(other)
+    answer = sample(one, prompts, 1, 12, 0).answers[0][0]
+    assert answer.tokens.index(other) == len(answer.tokens) - 1 < 11
+    assert answer.text == one.tokenizer.decode(answer.tokens[:-1])
 
 
 def test_answers_that_do_not_fit_are_sampled_in_smaller_pieces_then_told(monkeypatch: pytest.MonkeyPatch) -> None:

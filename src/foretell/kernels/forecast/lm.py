@@ -61,8 +61,9 @@ class LmForecaster:
     default the shipped ones.
 
     `troubles` counts forecasts that are the fallback's, by what went wrong (`request:timeout`, `answer:bad_sum`, ...);
-    `last_troubles` says which those are among the forecasts last made. `totals` and `cost_s` (mean seconds of
-    one forecast's questions, cached ones at what they once took) are running figures and shape no forecast.
+    `last_troubles` says which those are among the forecasts last made, and `last_reasons` why, in words. `totals` and
+    `cost_s` (mean seconds of one forecast's questions, cached ones at what they once took) are running figures and
+    shape no forecast.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class LmForecaster:
         self.cost_s = START_COST_S[form]
         self.troubles: Counter[str] = Counter()
         self.last_troubles: tuple[str | None, ...] = ()
+        self.last_reasons: tuple[str | None, ...] = ()
         self.totals = Totals()
         self._model, self._form, self._show = model, form, tuple(show)
         self._neighbours, self._max_tokens = neighbours, max_tokens
@@ -121,6 +123,7 @@ class LmForecaster:
             else:
                 found.append(replace(fallback, p_fail=CERTAIN) if doomed[i] else fallback)
         self.last_troubles = tuple(troubles)
+        self.last_reasons = tuple(getattr(readings.get(i), "message", None) for i in range(len(subjects)))
         self.troubles.update(trouble for trouble in troubles if trouble is not None)
         self.totals.forecasts += len(found)
         self.totals.asked += len(requests)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from foretell.lm.adapter import Calibration, Card, check_base, mark_of
-from foretell.lm.local import LocalModel, Weights, choice_tokens
+from foretell.lm.adapter import PEFT_CONFIG, Calibration, Card, check_base, mark_of
+from foretell.lm.local import LocalModel, Weights, choice_tokens, end_tokens, rendered, special_words
 from foretell.train.lm.errors import NoChoiceTokens
+from foretell.train.lm.world import Example
 
 ALL_LINEAR = "all-linear"
 
@@ -33,10 +36,19 @@ class Student:
     base_mark: str
     base_path: str
 
-    @property
+    @cached_property
     def choice_ids(self) -> list[int]:
-        """The token that is trained for each choice: the one without a blank before it."""
-        return [self.tokenizer(choice, add_special_tokens=False)["input_ids"][0] for choice in self.choices]
+        """The token that is trained for each choice: the one without a blank before it, where there is one."""
+        tokens = choice_tokens(self.tokenizer, self.choices)
+        if isinstance(tokens, str):
+            raise NoChoiceTokens(tokens)
+        bare = {choice: self.encode(choice) for choice in self.choices}
+        return [bare[choice][0] if len(bare[choice]) == 1 else tokens[choice][0] for choice in self.choices]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Tokens that end an answer."""
+        return sorted(end_tokens(self.model, self.tokenizer))
 
     @property
     def device(self) -> Any:
@@ -61,7 +73,12 @@ class Student:
         return self.decoder(input_ids=ids, use_cache=cache is not None, **given).last_hidden_state
 
     def logits(self, hidden: Any) -> Any:
-        return self._inner().get_output_embeddings()(hidden).float()
+        inner = self._inner()
+        found = inner.get_output_embeddings()(hidden).float()
+        scaling, cap = (getattr(inner.config, name, None) for name in ("logits_scaling", "final_logit_softcapping"))
+        if scaling:  # Granite's
+            found = found / scaling
+        return found if not cap else cap * (found / cap).tanh()  # Gemma's
 
     @property
     def decoder(self) -> Any:
@@ -70,8 +87,17 @@ class Student:
     def _inner(self) -> Any:
         return self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
 
-    def encode(self, prompt: str) -> list[int]:
-        return list(self.tokenizer(prompt, add_special_tokens=False)["input_ids"])
+    def encode(self, text: str) -> list[int]:
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def asked(self, examples: Sequence[Example]) -> list[list[int]]:
+        """The tokens of each example's question, up to where the answer begins, as in use."""
+        special = special_words(self.tokenizer)
+        texts = [rendered(self.tokenizer, example.messages, special) for example in examples]
+        adding = bool(texts) and texts[0][1]
+        return (
+            list(self.tokenizer([text for text, _ in texts], add_special_tokens=adding)["input_ids"]) if texts else []
+        )
 
 
 def load(
@@ -82,12 +108,14 @@ def load(
     dtype: str = "bfloat16",
     device: str = "auto",
     loaded: tuple[Any, Any] | None = None,
+    seed: int = 0,
 ) -> Student:
-    """The base with a new adapter (`lora`), with a trained one to learn on (`adapter`), or as it is.
+    """The base with a new adapter (`lora`, by the seed), with a trained one to learn on (`adapter`), or as it is.
 
     NoChoiceTokens, WrongBase, or what reading the weights raises.
     """
     model, tokenizer = loaded or LocalModel(Weights(base, dtype=dtype, device=device)).load()
+    torch: Any = importlib.import_module("torch")
     tokens = choice_tokens(tokenizer, choices)
     if isinstance(tokens, str):
         raise NoChoiceTokens(f"{tokens}. Choose a base whose tokenizer has them ({', '.join(choices)})")
@@ -98,11 +126,11 @@ def load(
         model = peft.PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
     elif lora is not None:
         peft = importlib.import_module("peft")
+        torch.manual_seed(seed)
         config = peft.LoraConfig(
             r=lora.rank, lora_alpha=lora.alpha, target_modules=lora.targets, task_type="CAUSAL_LM", bias="none"
         )
         model = peft.get_peft_model(model, config)
-    torch: Any = importlib.import_module("torch")
     if dtype != "auto":
         for parameter in model.parameters():
             if parameter.requires_grad:
@@ -116,6 +144,9 @@ def save(student: Student, into: Path, style: str, calibration: Calibration, abo
     student.model.save_pretrained(str(partial))
     card = Card(Path(student.base_path).name, student.base_mark, style, student.choices, calibration, about)
     card.write(partial)
+    config = partial / PEFT_CONFIG
+    told = json.loads(config.read_text()) | {"base_model_name_or_path": student.base_path}  # peft knows a GGUF's folder
+    config.write_text(json.dumps(told, indent=1) + "\n")
     for stray in partial.glob("README.md"):
         stray.unlink()
     into.mkdir(parents=True, exist_ok=True)
@@ -131,9 +162,9 @@ def merged(student: Student) -> Iterator[None]:
     apart = [m for m in student.model.modules() if hasattr(m, "get_base_layer") and not m.merged]
     layers = [m.get_base_layer() for m in apart]
     kept = [layer.weight.detach().clone() for layer in layers]
-    if layers:
-        student.model.merge_adapter()
     try:
+        if layers:
+            student.model.merge_adapter()
         yield
     finally:
         if layers:
@@ -141,13 +172,3 @@ def merged(student: Student) -> Iterator[None]:
         with torch.no_grad():
             for layer, weight in zip(layers, kept, strict=True):
                 layer.weight.copy_(weight)
-
-
-def rendered(student: Student, examples: Sequence[Any]) -> Iterator[str]:
-    """Each example's conversation in the model's own format, up to where the answer begins."""
-    for example in examples:
-        turns = [{"role": m.role, "content": m.content} for m in example.messages]
-        if student.tokenizer.chat_template:
-            yield student.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
-        else:
-            yield "\n\n".join(f"{t['role'].upper()}: {t['content']}" for t in turns) + "\n\nASSISTANT:"

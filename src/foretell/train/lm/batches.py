@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.train.lm.base import Student, rendered
+from foretell.train.lm.base import Student
 from foretell.train.lm.world import Example, World
 
 PAD_TO = 64  # lengths are rounded up to this: few shapes, and the device likes them
@@ -37,7 +37,7 @@ class Batch:
 
 def encode(student: Student, world: World, examples: Sequence[Example], most: int) -> list[Encoded]:
     """All that fit `most` tokens."""
-    prompts = student.tokenizer(list(rendered(student, examples)), add_special_tokens=False)["input_ids"]
+    prompts = student.asked(examples)
     end = student.tokenizer.eos_token_id
     found = []
     for example, prompt in zip(examples, prompts, strict=True):

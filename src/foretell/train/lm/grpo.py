@@ -19,7 +19,7 @@ import numpy as np
 
 from foretell.lm.attention import unplanned
 from foretell.train.lm import losses, rewards
-from foretell.train.lm.base import Student, rendered
+from foretell.train.lm.base import Student
 from foretell.train.lm.course import Course, Pace
 from foretell.train.lm.errors import OutOfMemory, TrainingTrouble
 from foretell.train.lm.sampling import Sampled, sample
@@ -67,6 +67,7 @@ def improve(
 ) -> dict[str, Any]:
     """Train until the steps or the seconds are used up; what was done, with rewards first and last."""
     reward = rewards.make(settings.reward, dict(settings.weights) or None)
+    unreadable = rewards.unreadable(settings.reward, dict(settings.weights) or None)
     # Before a cut run's checkpoint is put in: strays are measured from where the run began.
     start = [p.detach().clone() for _, p in student.learning()] if settings.kl_weight > 0.0 else None
     course = Course(
@@ -77,47 +78,53 @@ def improve(
     )
     mark = world.mark if settings.answer_only else None
     figures: list[dict[str, float]] = []
-    sampled_tokens, sampling_s, skipped, collapsed = 0, 0.0, 0, 0
-    while not course.over:
-        step_seed = settings.seed * 1_000_003 + course.step
-        questions = _questions(student, world, settings, step_seed)
-        drawn = sample(student, [p for _, p in questions], settings.answers, settings.longest, step_seed)
-        sampled_tokens, sampling_s = sampled_tokens + drawn.tokens, sampling_s + drawn.seconds
-        told = [[world.read(one.text) for one in group] for group in drawn.answers]
-        won = [
-            [rewards.UNREADABLE if probs is None else reward(probs, example.target) for probs in group]
-            for (example, _), group in zip(questions, told, strict=True)
-        ]
-        gained = losses.advantages(won)
-        groups = [
-            Group(tuple(prompt), tuple(answers), tuple(advantage))
-            for (_, prompt), answers, advantage in zip(questions, drawn.answers, gained, strict=True)
-            if any(advantage)
-        ]
-        skipped += len(questions) - len(groups)
-        loss = _learn(student, groups, settings, start, mark) if groups else 0.0
-        norm = course.learn(loss)
-        one = _figures(told, won)
-        collapsed = collapsed + 1 if one["same_confidence"] > COLLAPSED_SHARE else 0
-        figures.append(one)
-        course.log(loss=round(loss, 5), norm=round(norm, 4), skipped=len(questions) - len(groups), **one)
-        say(
-            f"step {course.step} of {settings.steps}: reward {one['reward']:.3f}, {one['unreadable']:.0%} unreadable, "
-            f"confidence {one['confidence']:.2f} +- {one['confidence_spread']:.2f}"
-        )
-        if collapsed == 3:
-            stated = f"nearly all answers state one confidence ({one['confidence']:.2f})"
-            say(f"warning: {stated}: the reward does not ask for more")
+    sampled_tokens, sampling_s, skipped, collapsed, silent = 0, 0.0, 0, 0, 0
+    with course.kept(say):
+        while not course.over:
+            step_seed = settings.seed * 1_000_003 + course.step
+            questions = _questions(student, world, settings, step_seed)
+            drawn = sample(student, [p for _, p in questions], settings.answers, settings.longest, step_seed)
+            sampled_tokens, sampling_s = sampled_tokens + drawn.tokens, sampling_s + drawn.seconds
+            told = [[world.read(one.text) for one in group] for group in drawn.answers]
+            won = [
+                [unreadable if probs is None else reward(probs, example.target) for probs in group]
+                for (example, _), group in zip(questions, told, strict=True)
+            ]
+            gained = losses.advantages(won)
+            groups = [
+                Group(tuple(prompt), tuple(answers), tuple(advantage))
+                for (_, prompt), answers, advantage in zip(questions, drawn.answers, gained, strict=True)
+                if any(advantage)
+            ]
+            skipped += len(questions) - len(groups)
+            loss = _learn(student, groups, settings, start, mark) if groups else 0.0
+            norm = course.learn(loss)
+            one = _figures(told, won)
+            collapsed = collapsed + 1 if one["same_confidence"] > COLLAPSED_SHARE else 0
+            silent = silent + 1 if one["unreadable"] == 1.0 else 0
+            course.totals.setdefault("reward_first", one["reward"])
+            figures.append(one)
+            course.log(loss=round(loss, 5), norm=round(norm, 4), skipped=len(questions) - len(groups), **one)
+            say(
+                f"step {course.step} of {settings.steps}: reward {one['reward']:.3f}, "
+                f"{one['unreadable']:.0%} unreadable, "
+                f"confidence {one['confidence']:.2f} +- {one['confidence_spread']:.2f}"
+            )
+            if silent == 3:
+                say("warning: no answer can be read, so nothing is learnt: train the supervised stage for longer")
+            if collapsed == 3:
+                stated = f"nearly all answers state one confidence ({one['confidence']:.2f})"
+                say(f"warning: {stated}: the reward does not ask for more")
     course.save()
     last = figures[-5:]
     return {
         "steps": course.step,
-        "reward_first": figures[0]["reward"] if figures else None,
+        "reward_first": course.totals.get("reward_first"),
         "reward_last": float(np.mean([f["reward"] for f in last])) if last else None,
         "collapsed": collapsed >= 3,
         "skipped_groups": skipped,
         "sampled_tokens_per_s": round(sampled_tokens / max(1e-9, sampling_s)),
-        "seconds": round(course.elapsed_s, 1),
+        "seconds": round(course.spent_s + course.elapsed_s, 1),
     }
 
 
@@ -126,8 +133,7 @@ def _questions(student: Student, world: World, settings: GrpoSettings, seed: int
     found: list[tuple[Example, list[int]]] = []
     for attempt in range(8):
         examples = [e for e in world.train(settings.questions, seed * 8 + attempt) if e.form == "structured"]
-        for example, text in zip(examples, rendered(student, examples), strict=True):
-            ids = student.encode(text)
+        for example, ids in zip(examples, student.asked(examples), strict=True):
             if len(ids) <= settings.longest_prompt and len(found) < settings.questions:
                 found.append((example, ids))
         if len(found) >= settings.questions:
@@ -261,11 +267,13 @@ def _reference_logs(student: Student, groups: Sequence[Group], mark: str | None,
     torch: Any = importlib.import_module("torch")
     now = [p.detach().clone() for _, p in student.learning()]
     with torch.no_grad():
-        for (_, parameter), old in zip(student.learning(), start, strict=True):
-            parameter.copy_(old)
-        logs, _, _ = packed_logs(student, groups, mark)
-        for (_, parameter), own in zip(student.learning(), now, strict=True):
-            parameter.copy_(own)
+        try:
+            for (_, parameter), old in zip(student.learning(), start, strict=True):
+                parameter.copy_(old)
+            logs, _, _ = packed_logs(student, groups, mark)
+        finally:
+            for (_, parameter), own in zip(student.learning(), now, strict=True):
+                parameter.copy_(own)
     return logs.detach()
 
 
@@ -279,5 +287,5 @@ def _figures(told: Sequence[Sequence[Sequence[float] | None]], won: Sequence[Seq
         "unreadable": 1.0 - len(stated) / max(1, len(flat)),
         "confidence": float(np.mean(stated)) if stated else 0.0,
         "confidence_spread": float(np.std(stated)) if stated else 0.0,
-        "same_confidence": commonest[0][1] / len(stated) if commonest else 1.0,
+        "same_confidence": commonest[0][1] / len(stated) if commonest else 0.0,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any
 
 from foretell.kernels.evaluate.data import Data
 from foretell.kernels.forecast import brief
-from foretell.lm.adapter import Card
+from foretell.lm.adapter import Calibration, Card, is_adapter
 from foretell.train.lm import base as bases
-from foretell.train.lm import calibrate
+from foretell.train.lm import calibrate, rewards
 from foretell.train.lm.errors import TrainingTrouble
 from foretell.train.lm.grpo import GrpoSettings, improve
 from foretell.train.lm.pairs import KernelPairs
@@ -19,6 +20,7 @@ from foretell.train.lm.supervised import SftSettings, supervise
 from foretell.train.lm.trees import left_out
 
 CHECKED = 1200  # questions to calibrate by
+CALIBRATING_SHARE, LEAST_CALIBRATING_S = 0.1, 60.0  # of the seconds; fewer questions where those are not enough
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,17 @@ def train_lm(
 
     TrainingTrouble where it cannot be done; what was learnt before is in the run's folder.
     """
-    if wanted.stage == "grpo" and wanted.start is None:
-        raise TrainingTrouble(
-            "the policy stage goes on from an adapter that can answer: --from RUN/adapter of an sft run"
-        )
     policy = wanted.stage == "grpo"
+    _check(wanted)
+    say("reading the weights")
+    lora = None if wanted.start else bases.LoraSettings(wanted.rank, 2 * wanted.rank)
+    student = bases.load(
+        wanted.base, KernelPairs.choices, lora, wanted.start, wanted.dtype, loaded=loaded, seed=wanted.seed
+    )
     trees = left_out(data, say) if _told(wanted) else None
     world = KernelPairs.for_policy(data, trees) if policy else KernelPairs(data, trees)
-    lora = None if wanted.start else bases.LoraSettings(wanted.rank, 2 * wanted.rank)
-    say("reading the weights")
-    student = bases.load(wanted.base, world.choices, lora, wanted.start, wanted.dtype, loaded=loaded)
+    if not world.operations[0]:
+        raise TrainingTrouble("there is nothing to learn from: the corpus has no operation for training on a GPU")
     if policy:
         chosen = GrpoSettings(
             wanted.reward,
@@ -80,14 +83,36 @@ def train_lm(
         taught = SftSettings(wanted.examples, seed=wanted.seed)
         taught = replace(taught, **_given({"rate": wanted.rate, "longest": wanted.longest}), **more)
         done = supervise(student, world, wanted.into, taught, wanted.seconds, say)
-    say("calibrating on operations that were kept back")
-    stated, came = calibrate.choice_probs(student, world, world.check(CHECKED, 0))
-    calibration = calibrate.fit(stated, came)
     learnt, kept = world.operations
     about = {"stage": wanted.stage, "trained": done, "operations": len(learnt), "kept": kept, "seed": wanted.seed}
-    bases.save(student, wanted.into / "adapter", world.style, calibration, about)
-    use = f"--forecaster local:{wanted.into / 'adapter'}?base={wanted.base}"
+    into = wanted.into / "adapter"
+    bases.save(student, into, world.style, Calibration(), about)  # whatever becomes of the rest
+    most_s = max(LEAST_CALIBRATING_S, CALIBRATING_SHARE * wanted.seconds)
+    say(f"calibrating on operations that were kept back (at most {most_s:.0f} s)")
+    stated, came = calibrate.choice_probs(student, world, world.check(CHECKED, 0), most_s=most_s)
+    bases.save(student, into, world.style, calibrate.fit(stated, came), about | {"calibrated by": len(stated)})
+    use = f"--forecaster 'local:{into}?base={wanted.base}'"
     return f"{done['steps']} steps in {done['seconds']:.0f} s; {use}"
+
+
+def _check(wanted: Wanted) -> None:
+    """What can be said before anything is read: TrainingTrouble, or ValueError of a reward that is not there."""
+    torch: Any = importlib.import_module("torch")
+    if wanted.stage == "grpo":
+        rewards.make(wanted.reward, dict(wanted.weights) or None)
+        if wanted.start is None:
+            raise TrainingTrouble(
+                "the policy stage goes on from an adapter that can answer: --from RUN/adapter of an sft run"
+            )
+    if wanted.start is not None and not is_adapter(wanted.start):
+        hint = f" (there is one in {wanted.start / 'adapter'})" if is_adapter(wanted.start / "adapter") else ""
+        raise TrainingTrouble(f"there is no adapter in {wanted.start}{hint}")
+    if wanted.dtype != "auto" and not isinstance(getattr(torch, wanted.dtype, None), torch.dtype):
+        raise TrainingTrouble(f"torch has no type {wanted.dtype!r}: --dtype bfloat16, float16, float32 or auto")
+    if wanted.base.endswith(".gguf") and not Path(wanted.base).is_file():
+        raise TrainingTrouble(f"there is no file {wanted.base}")
+    if wanted.into.exists() and not wanted.into.is_dir():
+        raise TrainingTrouble(f"{wanted.into} is a file: --into is the folder of the run")
 
 
 def _given(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from foretell.lm.attention import folded, unplanned
 from foretell.train.lm.base import Student, merged
-from foretell.train.lm.errors import OutOfMemory
+from foretell.train.lm.errors import NotANumber, OutOfMemory
 
 READ_AT_ONCE = 32  # prompts
 ASK_EVERY = 4  # steps between two looks at whether all have ended: a look waits for the device
@@ -66,9 +66,12 @@ def _sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, lo
     hidden = torch.finfo(student.dtype).min / 2
     order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
     with merged(student), unplanned(), torch.inference_mode():
+        ends = torch.tensor(student.ends, device=device)
         lengths = torch.tensor([len(prompts[i]) for i in order], device=device)
         last, cache = _read(student, [prompts[i] for i in order], pad)
         logits = student.logits(last).repeat_interleave(answers, dim=0)
+        if not bool(torch.isfinite(logits).all()):
+            raise NotANumber("the model's answers are no numbers any more: lower --rate, or use a wider --dtype")
         at = lengths.unsqueeze(1).repeat(1, answers)
         beyond = torch.arange(int(lengths.max()), device=device) >= lengths.unsqueeze(1)
         seen = torch.zeros((len(order), 1, answers, beyond.shape[1]), device=device, dtype=student.dtype)
@@ -84,7 +87,7 @@ def _sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, lo
                 logs.append(said.gather(1, token).squeeze(1))
                 token = torch.where(going.unsqueeze(1), token, pad)
                 written.append(token.squeeze(1))
-                going &= token.squeeze(1) != tokenizer.eos_token_id
+                going &= ~torch.isin(token.squeeze(1), ends)
                 if len(written) == longest or (len(written) % ASK_EVERY == 0 and not bool(going.any())):
                     break
                 seen = torch.cat([seen, own], dim=-1)
@@ -92,7 +95,7 @@ def _sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, lo
                 logits, at = student.logits(read.flatten(0, 1)), at + 1
         tokens = torch.stack(written, dim=1).tolist()
         chances = torch.stack(logs, dim=1).float().tolist()
-    found = [_ended(row, own, tokenizer) for row, own in zip(tokens, chances, strict=True)]
+    found = [_ended(row, own, student) for row, own in zip(tokens, chances, strict=True)]
     grouped = {place: found[at * answers : (at + 1) * answers] for at, place in enumerate(order)}
     count = sum(len(one.tokens) for one in found)
     return Samples([grouped[place] for place in range(len(prompts))], count, time.monotonic() - began)
@@ -130,9 +133,9 @@ def _widened(kept: Any, width: int) -> Any:
     return torch.nn.functional.pad(kept, (0, 0, 0, width - kept.shape[2]))
 
 
-def _ended(tokens: list[int], logs: list[float], tokenizer: Any) -> Sampled:
-    end = tokenizer.eos_token_id
-    length = tokens.index(end) + 1 if end in tokens else len(tokens)
+def _ended(tokens: list[int], logs: list[float], student: Student) -> Sampled:
+    ends = set(student.ends)
+    length = next((at + 1 for at, token in enumerate(tokens) if token in ends), len(tokens))
     own = tokens[:length]
-    text = tokenizer.decode([token for token in own if token != end], skip_special_tokens=True)
+    text = student.tokenizer.decode([token for token in own if token not in ends], skip_special_tokens=True)
     return Sampled(tuple(own), tuple(logs[:length]), text)

@@ -57,28 +57,27 @@ def supervise(
     pace = Pace(len(batches), settings.rate, seconds, save_every_s=save_every_s)
     course = Course(student, into, pace, asdict(settings) | {"stage": "sft", "world": world.name})
     student.model.train()
-    tokens, began = 0, time.monotonic()
     window: list[tuple[float, float, int]] = []
     rates: list[float] = []
-    while not course.over:
-        at = time.monotonic()
-        loss, used = _step(student, batches[course.step], settings)
-        norm = course.learn(loss)
-        tokens += used
-        window.append((loss, time.monotonic() - at, used))
-        if len(window) == REPORT_STEPS or course.over:
-            mean = sum(loss for loss, _, _ in window) / len(window)
-            rates.append(sum(used for _, _, used in window) / max(1e-9, sum(took for _, took, _ in window)))
-            course.log(loss=round(mean, 4), norm=round(norm, 3), tokens_per_s=round(rates[-1]))
-            say(f"step {course.step} of {len(batches)}: loss {mean:.3f}, {rates[-1]:,.0f} tokens/s")
-            window = []
+    with course.kept(say):
+        while not course.over:
+            at = time.monotonic()
+            loss, used = _step(student, batches[course.step], settings)
+            norm = course.learn(loss, tokens=used)
+            window.append((loss, time.monotonic() - at, used))
+            if len(window) == REPORT_STEPS or course.over:
+                mean = sum(loss for loss, _, _ in window) / len(window)
+                rates.append(sum(used for _, _, used in window) / max(1e-9, sum(took for _, took, _ in window)))
+                course.log(loss=round(mean, 4), norm=round(norm, 3), tokens_per_s=round(rates[-1]))
+                say(f"step {course.step} of {len(batches)}: loss {mean:.3f}, {rates[-1]:,.0f} tokens/s")
+                window = []
     course.save()
     student.model.eval()
     return {
         "steps": course.step,
         "of": len(batches),
-        "tokens": tokens,
-        "seconds": round(time.monotonic() - began, 1),
+        "tokens": int(course.totals.get("tokens", 0)),
+        "seconds": round(course.spent_s + course.elapsed_s, 1),
         "tokens_per_s": round(median(rates)) if rates else 0,  # warming up and saving left out
     }
 

@@ -45,7 +45,7 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
         if effort.folds < 2:
             raise TrainingTrouble(f"trees cannot be asked about families they were not shown: there is {len(families)}")
         devices = {name: described(name) for name in {row["device"] for row in rows if row["kind"] == kind}}
-        say("asking trees about rows that they were not shown")
+        say("asking trees about rows that they were not shown: minutes, once for a corpus (--alone does without)")
         write(kept, features.left_out(rows, devices, kind, 0, effort, say))
     return read(kept)
 

@@ -1,0 +1,37 @@
+"""`foretell train lm` on the command line: what it refuses, and how it says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Invoke
+
+pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+CORPUS = Path(__file__).parents[2] / "data" / "corpus_gpu.parquet"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--stage", "rl"), "there is no stage 'rl'"),
+        (("--stage", "grpo"), "--from RUN/adapter"),
+        (("--stage", "grpo", "--weights", "crps"), "--weights has 'crps'"),
+        (("--stage", "grpo", "--reward", "speed"), "there is no reward 'speed'"),
+        (("--stage", "grpo", "--weights", "crps=1,foo=2"), "has the parts crps"),
+        (("--stage", "grpo", "--from", "nowhere"), "there is no adapter in nowhere"),
+        (("--dtype", "float99"), "torch has no type 'float99'"),
+        (("--seed", "-1"), "'--seed'"),
+        (("--seconds", "0"), "'--seconds'"),
+    ],
+)
+def test_what_cannot_work_is_told(options: tuple[str, ...], words: str, invoke: Invoke, tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    result = invoke("train", "lm", "--base", "b.gguf", "--into", into, "--data", CORPUS, *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not into.exists()
