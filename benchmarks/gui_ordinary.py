@@ -133,9 +133,7 @@ def main() -> None:
         "median_right": round(float(np.median(right)), 4),
         "median_stray": round(float(np.median(stray)), 4),
         "auroc": round(auroc(both, bad), 4),
-        "median_ms": {
-            f"{w} x {h}": round(float(np.median([o.ms for o in rows if o.size == (w, h)]))) for w, h in SIZES
-        },
+        "median_ms": {f"{width} x {height}": _median_ms(rows, (width, height)) for width, height in SIZES},
         "clicks": [asdict(one) for one in rows],
     }
     options.into.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

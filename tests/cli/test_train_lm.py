@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from foretell.cli.errors import BAD_INPUT, explain
+from foretell.lm.adapter import WrongBase
 from tests.cli.conftest import Invoke
 
 pytest.importorskip("torch")
@@ -35,3 +37,10 @@ def test_what_cannot_work_is_told(options: tuple[str, ...], words: str, invoke: 
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert not into.exists()
+
+
+def test_an_adapter_on_another_base_is_bad_input() -> None:
+    problem = explain(WrongBase("the adapter was trained on a, and b has other weights"))
+    assert problem is not None
+    assert problem.code == BAD_INPUT
+    assert "?base=PATH" in problem.do

@@ -121,7 +121,7 @@ class LocalModel:
         if self._weights.adapter is not None:
             check_base(Path(self._weights.adapter), model, self._weights.path)
             peft: Any = importlib.import_module("peft")
-            # Added to the weights: beside them it would take as long again.
+            # Added to the weights: beside them it is further products in every layer.
             model = peft.PeftModel.from_pretrained(model, self._weights.adapter).merge_and_unload()
         return model.to(device).eval(), tokenizer
 

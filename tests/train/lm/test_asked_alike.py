@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from transformers import Gemma2Config, Gemma2ForCausalLM, GraniteConfig, GraniteForCausalLM
 
 from foretell.lm import Message, Request
 from foretell.lm.adapter import Calibration, WrongBase, alike, mark_of
+from foretell.lm.attention import unplanned
 from foretell.lm.local import LocalModel, Weights, _Session, end_tokens
 from foretell.train.lm import base
 from foretell.train.lm.world import Example
@@ -67,6 +69,30 @@ def test_an_adapter_on_another_base_is_no_forecast_of_something_else(tmp_path: P
     asked = LocalModel(Weights(str(tmp_path / "other"), str(tmp_path / "adapter"), device="cpu"))
     with pytest.raises(WrongBase, match="was trained on tiny"):
         asked.ask([Request((Message("user", "say A"),), None, Letters.choices, 1)])
+
+
+def test_a_gguf_file_is_computed_in_bfloat16_on_a_gpu_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+
+    def read(*_: Any, dtype: Any, **__: Any) -> None:
+        asked.append(dtype)
+        raise OSError("enough was seen")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: None)
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", read)
+    for path, device in (("a.gguf", "cuda"), ("a.gguf", "cpu"), ("folder", "cuda")):
+        with pytest.raises(OSError, match="enough"):
+            LocalModel(Weights(path, device=device)).load()
+    assert asked == [torch.bfloat16, "auto", "auto"]
+
+
+def test_answers_are_written_without_attention_that_plans() -> None:
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    with unplanned():
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled() == before
 
 
 def test_tokens_that_end_answers_are_those_of_the_files_and_those_that_are_known_to() -> None:

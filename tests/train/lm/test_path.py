@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,15 +17,14 @@ from foretell.belief import Forecast, bins
 from foretell.kernels.evaluate.data import Data, read
 from foretell.kernels.evaluate.judge import judge
 from foretell.kernels.evaluate.metrics import assess
-from foretell.kernels.evaluate.pools import BadTable
 from foretell.kernels.forecast import brief, make
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.measurement import Measurement, Status
 from foretell.lm import BadModelName
 from foretell.lm.adapter import Calibration, Card
 from foretell.train.features import Effort
-from foretell.train.lm import pairs, trees
-from foretell.train.lm.errors import TrainingTrouble
+from foretell.train.lm import calibrate, pairs, trees
+from foretell.train.lm.errors import OutOfMemory, TrainingTrouble
 from foretell.train.lm.pairs import CHOICES, Drawing, KernelPairs, target_of
 from foretell.train.lm.run import Wanted, train_lm
 from foretell.train.lm.stored import Stored, write
@@ -109,9 +109,27 @@ def test_the_folder_of_a_run_is_no_adapter_but_has_one(data: Data, base: Path, t
 
 
 def test_without_anything_to_learn_from(data: Data, base: Path, tmp_path: Path) -> None:
-    held = replace(data, rows=[row for row in data.rows if row["task"] == "row_var"])
-    with pytest.raises((TrainingTrouble, BadTable), match=r"nothing to learn from|no pool|split"):
-        train_lm(held, Wanted("sft", str(base), tmp_path, dtype="float32", alone=True), print)
+    other = read(Path("data/corpus_cpu.parquet"))
+    with pytest.raises(TrainingTrouble, match="nothing to learn from"):
+        train_lm(
+            replace(other, rows=other.rows[:60]), Wanted("sft", str(base), tmp_path, dtype="float32", alone=True), print
+        )
+
+
+def test_an_adapter_is_there_even_if_calibrating_it_fails(
+    data: Data, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise OutOfMemory("too much")
+
+    monkeypatch.setattr(calibrate, "choice_probs", none)
+    wanted = Wanted("sft", str(base), tmp_path, examples=4, dtype="float32", rank=4, alone=True)
+    with pytest.raises(OutOfMemory):
+        train_lm(data, wanted, print, longest=12_000)
+    assert Card.read(tmp_path / "adapter") is not None
+    config = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == str(base)
+    assert "some/model" in make(f"local:{tmp_path / 'adapter'}?base=some/model", 0).name
 
 
 def test_one_operation_is_learnt_from_and_not_calibrated_by(data: Data, base: Path, tmp_path: Path) -> None:

@@ -63,6 +63,14 @@ def test_collapse_to_one_confidence_is_told(tmp_path: Path) -> None:
     assert any("one confidence" in words for words in said)
 
 
+def test_answers_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    said: list[str] = []
+    settings = grpo.GrpoSettings("crps", steps=3, questions=2, answers=2, longest=2)
+    done = grpo.improve(student(), Letters(), tmp_path, settings, 60.0, said.append)
+    assert "no answer can be read" in said[-1]
+    assert not done["collapsed"]
+
+
 def test_an_adapter_added_to_the_weights_says_the_same_and_leaves_them_as_they_were() -> None:
     one, ids = student(), torch.tensor([[5, 6, 7, 8]])
     with torch.no_grad():

@@ -157,7 +157,7 @@ def save(student: Student, into: Path, style: str, calibration: Calibration, abo
 
 @contextmanager
 def merged(student: Student) -> Iterator[None]:
-    """The adapter added to the base's weights: half the work of having it beside them. They come back bit for bit."""
+    """The adapter added to the base's weights: less work than having it beside them. They come back bit for bit."""
     torch: Any = importlib.import_module("torch")
     apart = [m for m in student.model.modules() if hasattr(m, "get_base_layer") and not m.merged]
     layers = [m.get_base_layer() for m in apart]

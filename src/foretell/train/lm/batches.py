@@ -53,7 +53,7 @@ def arranged(encoded: Sequence[Encoded], batch_tokens: int, rng: Any, window: in
     for at in range(0, len(encoded), window):
         batches: list[list[Encoded]] = []
         for one in sorted(encoded[at : at + window], key=lambda e: -len(e.ids)):
-            room = _width(batches[-1][0]) if batches else 0
+            room = padded(len(batches[-1][0].ids)) if batches else 0
             if batches and (len(batches[-1]) + 1) * room <= batch_tokens:
                 batches[-1].append(one)
             else:
@@ -64,7 +64,7 @@ def arranged(encoded: Sequence[Encoded], batch_tokens: int, rng: Any, window: in
 
 def collate(examples: Sequence[Encoded], pad: int, device: Any) -> Batch:
     torch: Any = importlib.import_module("torch")
-    width = max(map(_width, examples))
+    width = padded(max(len(e.ids) for e in examples))
     ids = [[*e.ids, *([pad] * (width - len(e.ids)))] for e in examples]
     direct = [(row, len(e.ids) - 1) for row, e in enumerate(examples) if e.answer == 0]
     written = [
@@ -87,5 +87,6 @@ def collate(examples: Sequence[Encoded], pad: int, device: Any) -> Batch:
     )
 
 
-def _width(example: Encoded) -> int:
-    return -(-len(example.ids) // PAD_TO) * PAD_TO
+def padded(tokens: int) -> int:
+    """The width that a text of so many tokens is given."""
+    return -(-tokens // PAD_TO) * PAD_TO

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from foretell.lm.adapter import Calibration
 from foretell.train.lm.base import Student, merged
-from foretell.train.lm.batches import PAD_TO, Encoded, encode
+from foretell.train.lm.batches import Encoded, encode, padded
 from foretell.train.lm.errors import OutOfMemory
 from foretell.train.lm.world import Example, World
 
@@ -64,7 +64,7 @@ def _batches(encoded: Sequence[Encoded], batch_tokens: int) -> list[list[int]]:
     order = sorted(range(len(encoded)), key=lambda i: -len(encoded[i].ids))
     found, at = [], 0
     while at < len(order):
-        rows = order[at : at + max(1, batch_tokens // _width(len(encoded[order[at]].ids)))]
+        rows = order[at : at + max(1, batch_tokens // padded(len(encoded[order[at]].ids)))]
         found.append(rows)
         at += len(rows)
     return [found[i] for i in np.random.default_rng(0).permutation(len(found))]
@@ -72,15 +72,11 @@ def _batches(encoded: Sequence[Encoded], batch_tokens: int) -> list[list[int]]:
 
 def _probs(student: Student, asked: Sequence[Sequence[int]]) -> FloatArray:
     torch: Any = importlib.import_module("torch")
-    width, pad = _width(max(map(len, asked))), student.tokenizer.pad_token_id or 0
+    width, pad = padded(max(map(len, asked))), student.tokenizer.pad_token_id or 0
     ids = torch.tensor([[*one, *([pad] * (width - len(one)))] for one in asked], device=student.device)
     last = torch.tensor([len(one) - 1 for one in asked], device=student.device)
     logits = student.logits(student.hidden(ids)[torch.arange(len(asked), device=student.device), last])
     return np.asarray(torch.softmax(logits[:, student.choice_ids], dim=-1).double().cpu().numpy())
-
-
-def _width(tokens: int) -> int:
-    return -(-tokens // PAD_TO) * PAD_TO
 
 
 def fit(stated: FloatArray, came: FloatArray) -> Calibration:

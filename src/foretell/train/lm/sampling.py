@@ -69,9 +69,10 @@ def _sample(student: Student, prompts: Sequence[Sequence[int]], answers: int, lo
         ends = torch.tensor(student.ends, device=device)
         lengths = torch.tensor([len(prompts[i]) for i in order], device=device)
         last, cache = _read(student, [prompts[i] for i in order], pad)
-        logits = student.logits(last).repeat_interleave(answers, dim=0)
-        if not bool(torch.isfinite(logits).all()):
+        first = student.logits(last)
+        if not bool(torch.isfinite(first).all()):
             raise NotANumber("the model's answers are no numbers any more: lower --rate, or use a wider --dtype")
+        logits = first.repeat_interleave(answers, dim=0)
         at = lengths.unsqueeze(1).repeat(1, answers)
         beyond = torch.arange(int(lengths.max()), device=device) >= lengths.unsqueeze(1)
         seen = torch.zeros((len(order), 1, answers, beyond.shape[1]), device=device, dtype=student.dtype)
