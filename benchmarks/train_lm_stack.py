@@ -75,11 +75,11 @@ def told_by(path: Path) -> Mapping[tuple[str, str], Mapping[str, Any]]:
 def forecast_of(row: Mapping[str, Any], trees: Forecast) -> Forecast:
     """What the model was believed to say; where it had been told the trees' word, that shaped it within bins."""
     if row.get("shaped"):
-        return trees.with_bins(_whole(row["bins"]), row["p_fail"])
-    return Forecast.from_bins(_whole(row["bins"]), row["p_fail"])
+        return trees.with_bins(whole(row["bins"]), row["p_fail"])
+    return Forecast.from_bins(whole(row["bins"]), row["p_fail"])
 
 
-def _whole(probs: Sequence[float]) -> list[float]:
+def whole(probs: Sequence[float]) -> list[float]:
     """Rounding made good."""
     return [p / sum(probs) for p in probs]
 

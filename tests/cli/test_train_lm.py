@@ -23,7 +23,7 @@ CORPUS = Path(__file__).parents[2] / "data" / "corpus_gpu.parquet"
         (("--stage", "grpo"), "--from RUN/adapter"),
         (("--stage", "grpo", "--weights", "crps"), "--weights has 'crps'"),
         (("--stage", "grpo", "--reward", "speed"), "there is no reward 'speed'"),
-        (("--stage", "grpo", "--weights", "crps=1,foo=2"), "has the parts crps"),
+        (("--stage", "grpo", "--reward", "crps", "--weights", "crps=1,foo=2"), "has the parts crps"),
         (("--stage", "grpo", "--from", "nowhere"), "there is no adapter in nowhere"),
         (("--dtype", "float99"), "torch has no type 'float99'"),
         (("--seed", "-1"), "'--seed'"),

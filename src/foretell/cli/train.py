@@ -63,10 +63,10 @@ def lm(
         float, typer.Option(min=1.0, help="Stop training after this many; the same command goes on later.")
     ] = 1500.0,
     examples: Annotated[int, typer.Option(min=1, help="Questions of the supervised stage.")] = 26_000,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of the policy stage.")] = 40,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of the policy stage.")] = 140,
     reward: Annotated[
         str, typer.Option(help="correctness, correctness+brier, correctness+crps, crps, or other sums of those parts.")
-    ] = "crps",
+    ] = "correctness+brier",
     weights: Annotated[str, typer.Option(help="Of the reward's parts, such as correctness=0.3,crps=0.7.")] = "",
     kl: Annotated[
         float, typer.Option(min=0.0, help="How much straying from the start costs in the policy stage.")

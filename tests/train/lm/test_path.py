@@ -88,7 +88,7 @@ def test_the_policy_stage_needs_something_to_go_on_from(data: Data, base: Path, 
         ({"base": "nowhere.gguf"}, "no file nowhere.gguf"),
         ({"into": Path("pyproject.toml")}, "is a file"),
         ({"stage": "grpo", "reward": "speed"}, "no reward 'speed'"),
-        ({"stage": "grpo", "weights": (("crps", float("nan")),)}, "weight of crps is nan"),
+        ({"stage": "grpo", "reward": "crps", "weights": (("crps", float("nan")),)}, "weight of crps is nan"),
     ],
 )
 def test_what_cannot_work_is_told_before_anything_is_read(

@@ -63,7 +63,7 @@ def assess(judged: Judged, forecaster: str, split: str, seed: int = 0, resamples
     found = _bootstrap(row_statistics(rows), rows.group, seed, resamples)
     columns = {name: np.array([p[name] for p in by_pool]) for name in by_pool[0] if name in FIGURES}
     pool_groups = np.array([pool.group for pool in judged.pools])
-    found |= _bootstrap({name: _mean_of(column) for name, column in columns.items()}, pool_groups, seed, resamples)
+    found |= _bootstrap({name: mean_of(column) for name, column in columns.items()}, pool_groups, seed, resamples)
     found |= _bootstrap(pair_statistics(pairs), pairs.group, seed, resamples)
     # Troubles that the forecaster counted without saying whose they were are taken off as a share.
     share = max(0, sum(judged.troubles.values()) - int(rows.troubled.sum())) / len(rows)
@@ -94,7 +94,7 @@ def row_statistics(rows: Rows) -> dict[str, Statistic]:
     def column(name: str, values: Floats | Flags, of: Ints) -> None:
         spread = np.full(len(rows), math.nan)
         spread[of] = values
-        found[name] = _mean_of(spread)
+        found[name] = mean_of(spread)
 
     def over(name: str, statistic: Callable[..., float], of: Ints, *columns: Floats) -> None:
         """A statistic of columns that are given for the rows `of` alone."""
@@ -216,7 +216,7 @@ def _bootstrap(
     return bootstrap_all(statistics, np.arange(groups.size), groups=groups, replicates=resamples, seed=seed)
 
 
-def _mean_of(column: Floats) -> Statistic:
+def mean_of(column: Floats) -> Statistic:
     def mean(drawn: Ints) -> float:
         values = column[drawn]
         values = values[~np.isnan(values)]

@@ -32,14 +32,14 @@ COLLAPSED_SHARE = 0.9  # of the readable answers of a step state the same confid
 class GrpoSettings:
     """`questions` a step with `answers` each. `weights` are those of the reward's parts, by name."""
 
-    reward: str = "crps"
+    reward: str = "correctness+brier"
     weights: tuple[tuple[str, float], ...] = ()
-    steps: int = 40
+    steps: int = 140
     questions: int = 32
     answers: int = 8
     longest: int = 48
     longest_prompt: int = 2_048
-    rate: float = 1e-4
+    rate: float = 2e-4
     clip: float = 0.2
     kl_weight: float = 0.0
     answer_only: bool = False

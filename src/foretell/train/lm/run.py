@@ -33,8 +33,8 @@ class Wanted:
     start: Path | None = None
     seconds: float = 1500.0
     examples: int = 26_000
-    steps: int = 40
-    reward: str = "crps"
+    steps: int = GrpoSettings.steps
+    reward: str = GrpoSettings.reward
     weights: tuple[tuple[str, float], ...] = ()
     kl_weight: float = 0.0
     answer_only: bool = False
