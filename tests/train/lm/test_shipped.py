@@ -31,6 +31,9 @@ def test_it_is_in_the_standard_form_and_small_enough() -> None:
     assert config["base_model_name_or_path"] == "Qwen/Qwen2.5-Coder-0.5B-Instruct"
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 25e6
     weights = load_file(SHIPPED / "adapter_model.safetensors")
+    # What vLLM asks of an adapter beyond peft: nothing saved beside the two factors, and names under the model's own.
+    assert (config["bias"], config["modules_to_save"], config["use_dora"]) == ("none", None, False)
+    assert all(name.startswith("base_model.model.model.layers.") for name in weights)
     assert {name.split(".lora_")[-1] for name in weights} == {"A.weight", "B.weight"}
     assert all(torch.isfinite(tensor).all() for tensor in weights.values())
     assert any(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
