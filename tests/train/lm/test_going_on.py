@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from foretell.lm.adapter import Calibration
 from foretell.train.lm import base, course, grpo, supervised
 from foretell.train.lm.errors import NotANumber, TrainingTrouble
 from tests.train.lm.test_training import LORA, SFT, quiet, student
@@ -139,6 +140,23 @@ def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path: Path) -> None:
     ):
         with pytest.raises(TrainingTrouble, match=rf"other settings \({what}\)"):
             go(other, tmp_path)
+
+
+def test_a_run_is_not_gone_on_with_from_another_start(tmp_path: Path) -> None:
+    first = student()
+    base.save(first, tmp_path / "one", "letters-1", Calibration(), {})
+    go(first, tmp_path / "first")  # teaches it something
+    base.save(first, tmp_path / "other", "letters-1", Calibration(), {})
+
+    def begun(adapter: str) -> base.Student:
+        return base.load("tiny", Letters.choices, adapter=tmp_path / adapter, dtype="float32", loaded=pair())
+
+    go(begun("one"), tmp_path / "run")
+    go(begun("one"), tmp_path / "run")
+    (tmp_path / "one").rename(tmp_path / "elsewhere")
+    go(begun("elsewhere"), tmp_path / "run")
+    with pytest.raises(TrainingTrouble, match=r"other settings \(--from\)"):
+        go(begun("other"), tmp_path / "run")
 
 
 def halved() -> tuple[Any, Any]:

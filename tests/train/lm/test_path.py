@@ -75,6 +75,14 @@ def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path, monkeypatch
     assert np.isfinite(figures["spearman"]["value"])
 
 
+def test_a_run_is_not_gone_on_with_by_another_corpus(data: Data, base: Path, tmp_path: Path) -> None:
+    wanted = Wanted("sft", str(base), tmp_path, examples=4, dtype="float32", rank=4, alone=True)
+    small = {"batch_tokens": 16_384, "longest": 12_000}
+    train_lm(data, wanted, print, **small)
+    with pytest.raises(TrainingTrouble, match=r"other settings \(--data\)"):
+        train_lm(replace(data, rows=data.rows[1:]), wanted, print, **small)
+
+
 def test_the_policy_stage_needs_something_to_go_on_from(data: Data, base: Path, tmp_path: Path) -> None:
     with pytest.raises(TrainingTrouble, match="--from"):
         train_lm(data, Wanted("grpo", str(base), tmp_path), print)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ class Data:
     def default_tier(self) -> Tier:
         """What a forecaster is shown unless told otherwise; nothing was read off the builds of a foreign table."""
         return "source" if self.foreign else "build"
+
+    def mark(self) -> str:
+        """Of which candidates there are and how they turned out: another corpus has another."""
+        told = sorted(f"{row['device']} {row.get('id')} {row['status']} {row['speedup']}" for row in self.rows)
+        return f"{zlib.crc32(chr(10).join(told).encode()):08x}"
 
     def splits(self) -> tuple[str, ...]:
         """Names of the parts that can be judged by themselves: splits of the corpus, data sets of a foreign table."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Student:
     choices: tuple[str, ...]
     base_mark: str
     base_path: str
+    start_mark: str = ""  # of the adapter that is gone on from
 
     @cached_property
     def choice_ids(self) -> list[int]:
@@ -119,9 +121,10 @@ def load(
     tokens = choice_tokens(tokenizer, choices)
     if isinstance(tokens, str):
         raise NoChoiceTokens(f"{tokens}. Choose a base whose tokenizer has them ({', '.join(choices)})")
-    mark = mark_of(model)
+    mark, start = mark_of(model), ""
     if adapter is not None:
         check_base(adapter, model, base)
+        start = _content(adapter)
         peft: Any = importlib.import_module("peft")
         model = peft.PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
     elif lora is not None:
@@ -135,7 +138,13 @@ def load(
         for parameter in model.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.to(getattr(torch, dtype))
-    return Student(model, tokenizer, tuple(choices), mark, base)
+    return Student(model, tokenizer, tuple(choices), mark, base, start)
+
+
+def _content(adapter: Path) -> str:
+    """A mark of an adapter's weights, wherever it lies."""
+    files = sorted(adapter.glob("adapter_model.*"))
+    return " ".join(f"{zlib.crc32(file.read_bytes()):08x}" for file in files)
 
 
 def save(student: Student, into: Path, style: str, calibration: Calibration, about: Mapping[str, Any]) -> None:

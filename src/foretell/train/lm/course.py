@@ -49,6 +49,7 @@ class Course:
         self._named = student.learning()
         shapes = sorted({str(tuple(p.shape)) for _, p in self._named})
         own = {"base": student.base_mark, "dtype": str(student.dtype), "rank and shapes": shapes}
+        own["--from"] = student.start_mark
         self._settings = json.loads(json.dumps(dict(settings) | own))
         if not self._named:
             raise TrainingTrouble("the model has nothing to learn: give it an adapter")
@@ -153,7 +154,8 @@ class Course:
             found = self._torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # whatever unpickling a damaged file raises
             raise TrainingTrouble(f"{path} cannot be read ({type(error).__name__}): remove it to begin anew") from error
-        changed = [k for k in self._settings if found["settings"].get(k) != self._settings[k] and k not in MAY_CHANGE]
+        known = found["settings"]  # of an older version it may lack some
+        changed = [k for k, v in self._settings.items() if known.get(k, v) != v and k not in MAY_CHANGE]
         if changed:
             raise TrainingTrouble(
                 f"the run in {self._into} was begun with other settings ({', '.join(changed)}): go on with those, or "

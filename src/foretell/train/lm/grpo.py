@@ -74,7 +74,7 @@ def improve(
         student,
         into,
         Pace(settings.steps, settings.rate, seconds, warmup=0.1, save_every_s=save_every_s),
-        asdict(settings) | {"stage": "grpo", "world": world.name},
+        asdict(settings) | {"stage": "grpo", "--data": world.name},
     )
     mark = world.mark if settings.answer_only else None
     figures: list[dict[str, float]] = []

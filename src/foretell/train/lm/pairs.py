@@ -77,13 +77,13 @@ IN_USE = Drawing(reference=1.0, structured=1.0, blind=0.0, told=1.0, taught=0.0,
 class KernelPairs:
     """Pairs from a corpus; see the module. `trees` are forecasts by trees that were not shown the row."""
 
-    name = "kernels"
     mark = hundredths.MARK
     choices = CHOICES
 
     def __init__(
         self, data: Data, trees: LeftOut | None = None, drawing: Drawing | None = None, kind: str = "gpu"
     ) -> None:
+        self.name = f"kernels {data.mark()}"
         self.style = brief.ALONE if trees is None else brief.TOLD
         self._data, self._kind = data, kind
         self._trees: LeftOut = {} if trees is None else trees

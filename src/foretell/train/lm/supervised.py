@@ -55,7 +55,7 @@ def supervise(
     say(f"{len(encoded)} of {len(examples)} examples, {mean:.0f} tokens each")
     batches = arranged(encoded, settings.batch_tokens, np.random.default_rng(settings.seed))
     pace = Pace(len(batches), settings.rate, seconds, save_every_s=save_every_s)
-    course = Course(student, into, pace, asdict(settings) | {"stage": "sft", "world": world.name})
+    course = Course(student, into, pace, asdict(settings) | {"stage": "sft", "--data": world.name})
     student.model.train()
     window: list[tuple[float, float, int]] = []
     rates: list[float] = []

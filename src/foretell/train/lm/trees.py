@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +34,7 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
 
     TrainingTrouble where there are too few operations to leave any out.
     """
-    kept = path or cache_dir() / "trees" / f"{kind}-{_digest(data):08x}.jsonl.gz"
+    kept = path or cache_dir() / "trees" / f"{kind}-{data.mark()}.jsonl.gz"
     if not kept.exists():
         rows = [{**row, "family": get(row["task"], row["kind"]).family} for row in data.rows]
         learnt = {row["task"] for row in rows if row["split"] == "train" and row["kind"] == kind}
@@ -48,12 +47,6 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
         say("asking trees about rows that they were not shown: minutes, once for a corpus (--alone does without)")
         write(kept, features.left_out(rows, devices, kind, 0, effort, say))
     return read(kept)
-
-
-def _digest(data: Data) -> int:
-    """Of what trees would learn from."""
-    told = sorted(f"{row['device']} {row.get('id')} {row['status']} {row['speedup']}" for row in data.rows)
-    return zlib.crc32("\n".join(told).encode())
 
 
 def write(path: Path, found: LeftOut) -> None:

@@ -24,9 +24,9 @@ class Example:
 
 
 class World(Protocol):
-    """Where questions come from. `choices` are the one-token answers, worst first, so that their order means something;
-    `style` names the way of asking and goes into an adapter's card; a written answer begins with `mark`, and what
-    stands before it is reasoning."""
+    """Where questions come from; where from other data, the `name` is another. `choices` are the one-token answers,
+    worst first, so that their order means something; `style` names the way of asking and goes into an adapter's card;
+    a written answer begins with `mark`, and what stands before it is reasoning."""
 
     name: str
     style: str
