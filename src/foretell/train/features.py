@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,26 +184,34 @@ def fit_tier(rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say, each:
 
 
 def left_out(
-    rows: Sequence[Mapping[str, Any]], devices: Mapping[str, Device], kind: str, seed: int, effort: Effort, say: Say
+    rows: Sequence[Mapping[str, Any]],
+    devices: Mapping[str, Device],
+    kind: str,
+    seed: int,
+    effort: Effort,
+    say: Say,
+    parts: Path,
 ) -> dict[str, dict[tuple[str, str], Forecast]]:
-    """What the feature model says of built rows for training that it was not shown: by regime, device and id."""
+    """What the feature model says of built rows for training that it was not shown: by regime, device and id.
+
+    What each part of the rows came to is kept in the folder `parts`, so that work that is cut goes on from there.
+    """
     references = reference_times(rows)
     own = [r for r in rows if r["split"] == "train" and r["kind"] == kind and r["features"]]
     prepared = prepare(own, devices, references, "build")
     with _workers(effort.jobs) as each:
-        by_regime = _left_out(prepared, "build", seed, effort, say, each, REGIMES[1:])
-    fitted = _with_doubts(prepared, "build", by_regime, seed, effort)
-    scales = fitted.scales(prepared.table)
+        by_regime = _left_out(prepared, "build", seed, effort, say, each, REGIMES[1:], parts)
+    doubts = _doubts(prepared, by_regime, seed, effort)
     found: dict[str, dict[tuple[str, str], Forecast]] = {}
     for regime, (means, wider, scores) in by_regime.items():
-        slope, shift = fitted.chances[regime]
+        slope, shift = doubts.chances[regime]
         odds = np.clip(slope * scores + shift, -30.0, 30.0)
         chances = np.clip(1.0 / (1.0 + np.exp(-odds)), LEAST_CHANCE, CERTAIN)
         forecasts: list[Forecast | None] = [None] * len(own)
         for foreign in (False, True):
             at = np.flatnonzero(prepared.foreign == foreign)
-            shape = fitted.spread[f"{regime}, foreign" if foreign else regime]
-            for i, one in zip(at, told(means[at], (scales * wider)[at], shape, chances[at]), strict=True):
+            shape = doubts.spread[f"{regime}, foreign" if foreign else regime]
+            for i, one in zip(at, told(means[at], (doubts.scale * wider)[at], shape, chances[at]), strict=True):
                 forecasts[i] = one
         found[regime] = {
             (r["device"], r["id"]): forecast for r, forecast in zip(own, forecasts, strict=True) if forecast is not None
@@ -211,7 +220,14 @@ def left_out(
 
 
 def _left_out(
-    rows: Rows, tier: Shown, seed: int, effort: Effort, say: Say, each: Each, regimes: Sequence[str] = REGIMES
+    rows: Rows,
+    tier: Shown,
+    seed: int,
+    effort: Effort,
+    say: Say,
+    each: Each,
+    regimes: Sequence[str] = REGIMES,
+    parts: Path | None = None,
 ) -> dict[str, Told]:
     """For each regime, what models that were not shown a row say of it."""
     groups = {REGIMES[0]: rows.texts, REGIMES[1]: rows.tasks, REGIMES[2]: rows.families}
@@ -219,8 +235,10 @@ def _left_out(
     for regime in regimes:
         means, width, score = (np.full(len(rows.log2), np.nan) for _ in range(3))
         folds = list(_folds(groups[regime], effort.folds, seed))
-        work = each(partial(_held_out, rows, tier, seed, effort), folds)
-        for number, (held, own) in enumerate(zip(folds, work, strict=True), start=1):
+        files = [parts / f"{regime}-{number}.npz" for number in range(len(folds))] if parts else None
+        work = partial(_held_out, rows, tier, seed, effort)
+        found_out = _by_parts(work, folds, each, files) if files else each(work, folds)
+        for number, (held, own) in enumerate(zip(folds, found_out, strict=True), start=1):
             means[held], width[held], score[held] = own
             say(f"  {regime}: part {number} of {len(folds)}")
         found[regime] = (means, width, score)
@@ -229,9 +247,44 @@ def _left_out(
     return found
 
 
+def _by_parts(work: Callable[[Mask], Told], folds: Sequence[Mask], each: Each, files: Sequence[Path]) -> Iterator[Told]:
+    """What is said of each fold: read where it was kept, else worked out and kept."""
+    missing = [at for at, file in enumerate(files) if not file.exists()]
+    worked = iter(each(work, [folds[at] for at in missing]))
+    for at, file in enumerate(files):
+        if at in missing:
+            own = next(worked)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with (unfinished := file.with_suffix(".partial")).open("wb") as out:
+                np.savez(out, *own)
+            unfinished.replace(file)
+        with np.load(file) as kept:
+            yield kept["arr_0"], kept["arr_1"], kept["arr_2"]
+
+
+@dataclass(frozen=True)
+class _Doubts:
+    """How far off forecasts are: trees for the size of errors, what they say of each row, shapes, chances to fail."""
+
+    error: Trees
+    scale: FloatArray
+    spread: dict[str, Any]
+    chances: dict[str, tuple[float, float]]
+
+
 def _with_doubts(rows: Rows, tier: Shown, by_regime: Mapping[str, Told], seed: int, effort: Effort) -> Tier:
     """A tier fitted to all rows, whose doubts are by what those say that were not shown a row."""
-    works, everything = rows.works, np.ones(len(rows.log2), dtype=bool)
+    everything = np.ones(len(rows.log2), dtype=bool)
+    doubts = _doubts(rows, by_regime, seed, effort)
+    trees = fit_speed(rows, rows.works, tier, seed, effort.speed) | {
+        "error": doubts.error,
+        "failure": _fit_failure(rows, everything, seed, effort.failure),
+    }
+    return replace(_bare(rows, trees, everything), spread=doubts.spread, chances=doubts.chances)
+
+
+def _doubts(rows: Rows, by_regime: Mapping[str, Told], seed: int, effort: Effort) -> _Doubts:
+    works = rows.works
     error = _fit_error(rows, by_regime[REGIMES[1]][0], seed, effort.error)
     scale = np.maximum(LEAST_SCALE_LOG2, np.exp(error.predict(rows.table)))
     spread = {}
@@ -244,12 +297,8 @@ def _with_doubts(rows: Rows, tier: Shown, by_regime: Mapping[str, Told], seed: i
         enough = int(foreign.sum()) >= LEAST_FOREIGN
         own = _spread(units[foreign], owners[foreign]) if enough else spread[regime]
         spread[f"{regime}, foreign"] = own
-    trees = fit_speed(rows, works, tier, seed, effort.speed) | {
-        "error": error,
-        "failure": _fit_failure(rows, everything, seed, effort.failure),
-    }
     chances = {regime: _logistic(scores, ~works) for regime, (_, _, scores) in by_regime.items()}
-    return replace(_bare(rows, trees, everything), spread=spread, chances=chances)
+    return _Doubts(error, scale, spread, chances)
 
 
 def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) -> Told:
@@ -262,13 +311,21 @@ def _held_out(rows: Rows, tier: Shown, seed: int, effort: Effort, held: Mask) ->
 
 @contextmanager
 def _workers(jobs: int) -> Iterator[Each]:
-    """Do work for each of many: here, or in processes; of one thread each either way."""
+    """Do work for each of many: here, or in processes, which end with it; of one thread each either way."""
     with _one_thread():
         if jobs == 1:
             yield map
             return
-        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread) as pool:
+        others = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _one_thread)
+        try:
             yield pool.map
+        except BaseException:  # Ctrl-C above all: nobody waits for minutes of work that nobody wants
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
+        pool.shutdown()
 
 
 def _one_thread() -> AbstractContextManager[Any]:

@@ -22,6 +22,7 @@ from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.measurement import Measurement, Status
 from foretell.lm import BadModelName
 from foretell.lm.adapter import Calibration, Card
+from foretell.train import features
 from foretell.train.features import Effort
 from foretell.train.lm import calibrate, pairs, trees
 from foretell.train.lm.errors import OutOfMemory, TrainingTrouble
@@ -260,6 +261,28 @@ def test_trees_are_asked_about_rows_they_were_not_shown(data: Data, tmp_path: Pa
     moved = {task: _moved(now[REGIMES[1]], then[REGIMES[1]], built, task) for task in LEARNT}
     assert moved["argmin"] < 0.2 < 0.3 < max(moved.values())
     assert left_out(data, lambda words: pytest.fail("asked again"), tmp_path / "now.jsonl.gz") == now
+
+
+def test_asking_trees_goes_on_where_it_was_cut(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = left_out(data, print, tmp_path / "whole.jsonl.gz")
+    held_out, asked = features._held_out, 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 4:
+            raise KeyboardInterrupt
+        return held_out(*given)
+
+    monkeypatch.setattr(features, "_held_out", counted)
+    with pytest.raises(KeyboardInterrupt):
+        left_out(data, print, tmp_path / "cut.jsonl.gz")
+    assert not (tmp_path / "cut.jsonl.gz").exists()
+    said: list[str] = []
+    assert left_out(data, said.append, tmp_path / "cut.jsonl.gz") == whole
+    parts = sum("part" in words and " of " in words for words in said)
+    assert asked == parts + 1  # the one that was cut is done again, those before it are not
+    assert {path.name for path in tmp_path.iterdir()} == {"whole.jsonl.gz", "cut.jsonl.gz"}
 
 
 def _moved(now: Mapping[tuple[str, str], Forecast], then: Any, rows: Sequence[Mapping[str, Any]], task: str) -> float:

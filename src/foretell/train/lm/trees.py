@@ -9,6 +9,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +33,7 @@ _DIGITS = 6
 
 def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, kind: str = "gpu") -> LeftOut:
     """Worked out once for a corpus (minutes, and needs scikit-learn) and kept: in `path`, by default in the cache.
+    Work that is cut goes on where it was.
 
     TrainingTrouble where there are too few operations to leave any out.
     """
@@ -45,7 +48,10 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
             raise TrainingTrouble(f"trees cannot be asked about families they were not shown: there is {len(families)}")
         devices = {name: described(name) for name in {row["device"] for row in rows if row["kind"] == kind}}
         say("asking trees about rows that they were not shown: minutes, once for a corpus (--alone does without)")
-        write(kept, features.left_out(rows, devices, kind, 0, effort, say))
+        told = zlib.crc32(repr(replace(effort, jobs=1)).encode())
+        parts = kept.with_name(f"{kept.name}.{data.mark()}-{told:08x}.parts")
+        write(kept, features.left_out(rows, devices, kind, 0, effort, say, parts))
+        shutil.rmtree(parts, ignore_errors=True)
     return read(kept)
 
 
