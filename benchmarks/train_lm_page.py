@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from foretell.train.lm.rewards import NAMED
+
 RESULTS = Path("benchmarks/results/train_lm.jsonl")
 STACKED = Path("benchmarks/results/train_lm_stack.json")
 REWARDED = Path("benchmarks/results/train_lm_rewards.json")
@@ -21,7 +23,7 @@ FORMS = {
     "direct": "Direct probabilities, alone",
     "distribution": "Written distributions, alone",
 }
-REWARDS = ("correctness", "correctness+brier", "correctness+crps", "crps")
+REWARDS = tuple(NAMED)
 SHAPED = REWARDS[1:]
 FLOORS = (
     ("spearman", "held_operation", 0.75, "Spearman on operations"),
@@ -136,7 +138,8 @@ def _verdict(found: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Ite
         return ", ".join(f"{one['value']:+.2f}" for one in less(figure, "sft", [reward]))
 
     ece, ranking = less("ece_outcomes", "correctness", SHAPED), less("spearman", "correctness", SHAPED)
-    plain = less("spearman", "sft", REWARDS[:1])
+    lifted, plain = less("spearman", "sft", REWARDS), less("spearman", "sft", REWARDS[:1])
+    sure = {r: ", ".join(f"{value:.2f}" for value in found["confidence"][r]) for r in ("sft", "correctness")}
     means = {key: [found["held_operation"][r][key]["mean"]["value"] for r in REWARDS] for key in TOLD}
     before = found["held_operation"]["sft"]["recovery_10"]["mean"]["value"]
     direct = next(row for row in rows if (row["what"], row["stage"]) == ("eval direct", "sft"))["splits"]
@@ -149,12 +152,14 @@ def _verdict(found: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Ite
     yield ""
     yield (
         f"- *Reliability: confirmed.* The shaped rewards come to a lower ECE than `correctness` on operations, "
-        f"families and written kernels, all nine times ({_range(ece)}; {_clear(ece)}), `correctness+brier` most "
-        "surely. Rewarded for correctness alone the model learns to be sure: its ECE changes by "
-        f"{each('ece_outcomes', 'correctness')} from the start, that of `crps` by {each('ece_outcomes', 'crps')}."
+        f"families and written kernels, {sum(one['value'] < 0.0 for one in ece)} of {len(ece)} times ({_range(ece)}; "
+        f"{_clear(ece)}), `correctness+brier` most surely. Rewarded for correctness alone the model learns to be sure: "
+        f"answers state {sure['correctness']} in the mean, by seed, where they stated {sure['sft']}, and ECE changes "
+        f"by {each('ece_outcomes', 'correctness')} from the start; that of `crps` by {each('ece_outcomes', 'crps')}."
     )
     yield (
-        f"- *Ranking: refuted.* Any reward improves it. `correctness` alone lifts Spearman by "
+        f"- *Ranking: refuted.* Rewards improve it whichever they are ({_range(lifted)} in Spearman from the start; "
+        f"{_clear(lifted)}). `correctness` alone lifts it by "
         f"{each('spearman', 'correctness')} ({_clear(plain)}), and what shaped rewards do differently is no more than "
         f"chance could do ({_range(ranking)} against it; {_clear(ranking)})."
     )

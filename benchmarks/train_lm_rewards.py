@@ -88,7 +88,6 @@ def compared(by_reward: Mapping[str, Sequence[Mapping[str, Floats]]], rng: np.ra
             result[reward][name] = {
                 "mean": _interval(means[reward][name]),
                 **{f"against {o}": _interval(means[reward][name] - means[o][name]) for o in others},
-                "seeds": [round(float(value), 4) for value in values[:, 0]],
             }
     return result
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from foretell.cli.errors import BAD_INPUT, explain
+from foretell.cli.train import lm
+from foretell.kernels.evaluate import foreign
 from foretell.lm.adapter import WrongBase
+from foretell.train.lm.run import Wanted
 from tests.cli.conftest import Invoke
 
 pytest.importorskip("torch")
@@ -37,6 +42,22 @@ def test_what_cannot_work_is_told(options: tuple[str, ...], words: str, invoke: 
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert not into.exists()
+
+
+def test_kernels_measured_elsewhere_are_not_learnt_from(invoke: Invoke, tmp_path: Path) -> None:
+    columns = {name: ["a", "b"] for name in foreign.REQUIRED if name != "speedup"} | {"speedup": [1.0, 2.0]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "elsewhere.parquet")
+    (tmp_path / "b.gguf").touch()
+    table, base = tmp_path / "elsewhere.parquet", tmp_path / "b.gguf"
+    result = invoke("train", "lm", "--base", base, "--into", tmp_path / "into", "--data", table)
+    assert result.exit_code == 2
+    assert "kernels measured elsewhere" in result.stderr.replace("\n", " ")
+
+
+def test_what_is_trained_by_default_is_what_the_trainer_does() -> None:
+    offered = inspect.signature(lm).parameters
+    for name in ("seconds", "examples", "steps", "reward", "answer_only", "rate", "rank", "seed", "dtype", "alone"):
+        assert offered[name].default == getattr(Wanted, name), name
 
 
 def test_an_adapter_on_another_base_is_bad_input() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from foretell.kernels.forecast import TrainedForecaster
 from foretell.kernels.forecast.explain import explain
 from foretell.kernels.forecast.model import REGIMES, Model
 from foretell.kernels.library import get
+from foretell.train import features
 from foretell.train.features import Effort, train
 
 CORPUS = Path(__file__).parents[2] / "data"
@@ -31,6 +34,17 @@ HELD = "row_mean"
 def rows() -> list[dict[str, Any]]:
     found = [r for r in read(CORPUS) if r["kind"] == "gpu" and r["task"] in (*TASKS, HELD)][::2]
     return [{**r, "split": "held_operation" if r["task"] == HELD else r["split"]} for r in found]
+
+
+def test_processes_that_share_the_work_end_at_once_when_it_is_cut() -> None:
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), features._workers(2) as each:
+        each(time.sleep, [60.0] * 6)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+    for process in multiprocessing.active_children():
+        process.join(30.0)
+    assert not multiprocessing.active_children()
+    assert time.monotonic() - began < 40.0
 
 
 def test_a_model_is_trained_saved_and_of_use(rows: list[dict[str, Any]], tmp_path: Path) -> None:

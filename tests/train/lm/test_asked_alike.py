@@ -12,9 +12,9 @@ from transformers import Gemma2Config, Gemma2ForCausalLM, GraniteConfig, Granite
 
 from foretell.lm import Message, Request
 from foretell.lm.adapter import Calibration, WrongBase, alike, mark_of
-from foretell.lm.attention import unplanned
 from foretell.lm.local import LocalModel, Weights, _Session, end_tokens
 from foretell.train.lm import base
+from foretell.train.lm.sampling import sample
 from foretell.train.lm.world import Example
 from tests.train.lm.tiny import Letters, model, pair, tokenizer
 
@@ -89,9 +89,17 @@ def test_a_gguf_file_is_computed_in_bfloat16_on_a_gpu_alone(
 
 
 def test_answers_are_written_without_attention_that_plans() -> None:
+    one, words = pair()
+    planning: list[bool] = []
+    one.register_forward_pre_hook(lambda *_: planning.append(torch.backends.cuda.cudnn_sdp_enabled()))
+    one.model.register_forward_pre_hook(lambda *_: planning.append(torch.backends.cuda.cudnn_sdp_enabled()))
     before = torch.backends.cuda.cudnn_sdp_enabled()
-    with unplanned():
-        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    LocalModel(Weights("tiny"), (one, words)).ask([Request((Message("user", "say A"),), None, (), 4)])
+    in_use = len(planning)
+    student = base.load("tiny", Letters.choices, base.LoraSettings(4), dtype="float32", loaded=(one, words))
+    sample(student, [student.encode("say A")], 2, 4, 0)
+    assert 0 < in_use < len(planning)
+    assert not any(planning)
     assert torch.backends.cuda.cudnn_sdp_enabled() == before
 
 

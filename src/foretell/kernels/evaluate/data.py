@@ -18,6 +18,7 @@ from foretell.kernels.measurement import Status
 
 ALL = "all"
 HELD_OUT = ("held_operation", "held_family", "held_written")
+_MARKED = ("device", "id", "status", "speedup")
 _KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of docs/evaluation.md"
 
 
@@ -36,7 +37,7 @@ class Data:
 
     def mark(self) -> str:
         """Of which candidates there are and how they turned out: another corpus has another."""
-        told = sorted(f"{row['device']} {row.get('id')} {row['status']} {row['speedup']}" for row in self.rows)
+        told = sorted(" ".join(str(row.get(name)) for name in _MARKED) for row in self.rows)
         return f"{zlib.crc32(chr(10).join(told).encode()):08x}"
 
     def splits(self) -> tuple[str, ...]:

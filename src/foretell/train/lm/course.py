@@ -48,8 +48,12 @@ class Course:
         self._student, self._into, self._pace = student, into, pace
         self._named = student.learning()
         shapes = sorted({str(tuple(p.shape)) for _, p in self._named})
-        own = {"base": student.base_mark, "dtype": str(student.dtype), "rank and shapes": shapes}
-        own["--from"] = student.start_mark
+        own = {
+            "base": student.base_mark,
+            "dtype": str(student.dtype),
+            "rank and shapes": shapes,
+            "--from": student.start_mark,
+        }
         self._settings = json.loads(json.dumps(dict(settings) | own))
         if not self._named:
             raise TrainingTrouble("the model has nothing to learn: give it an adapter")

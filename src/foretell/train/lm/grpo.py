@@ -78,7 +78,7 @@ def improve(
     )
     mark = world.mark if settings.answer_only else None
     figures: list[dict[str, float]] = []
-    sampled_tokens, sampling_s, skipped, collapsed, silent = 0, 0.0, 0, 0, 0
+    sampled_tokens, sampling_s, collapsed, silent = 0, 0.0, 0, 0
     with course.kept(say):
         while not course.over:
             step_seed = settings.seed * 1_000_003 + course.step
@@ -96,15 +96,15 @@ def improve(
                 for (_, prompt), answers, advantage in zip(questions, drawn.answers, gained, strict=True)
                 if any(advantage)
             ]
-            skipped += len(questions) - len(groups)
+            skipped = len(questions) - len(groups)
             loss = _learn(student, groups, settings, start, mark) if groups else 0.0
-            norm = course.learn(loss)
+            norm = course.learn(loss, skipped=skipped)
             one = _figures(told, won)
             collapsed = collapsed + 1 if one["same_confidence"] > COLLAPSED_SHARE else 0
             silent = silent + 1 if one["unreadable"] == 1.0 else 0
             course.totals.setdefault("reward_first", one["reward"])
             figures.append(one)
-            course.log(loss=round(loss, 5), norm=round(norm, 4), skipped=len(questions) - len(groups), **one)
+            course.log(loss=round(loss, 5), norm=round(norm, 4), skipped=skipped, **one)
             say(
                 f"step {course.step} of {settings.steps}: reward {one['reward']:.3f}, "
                 f"{one['unreadable']:.0%} unreadable, "
@@ -122,7 +122,7 @@ def improve(
         "reward_first": course.totals.get("reward_first"),
         "reward_last": float(np.mean([f["reward"] for f in last])) if last else None,
         "collapsed": collapsed >= 3,
-        "skipped_groups": skipped,
+        "skipped_groups": int(course.totals.get("skipped", 0)),
         "sampled_tokens_per_s": round(sampled_tokens / max(1e-9, sampling_s)),
         "seconds": round(course.spent_s + course.elapsed_s, 1),
     }

@@ -57,6 +57,8 @@ def train_lm(
     """
     policy = wanted.stage == "grpo"
     _check(wanted)
+    if data.foreign:
+        raise TrainingTrouble(f"{data.path} is of kernels measured elsewhere, which are for judging: --data CORPUS")
     say("reading the weights")
     lora = None if wanted.start else bases.LoraSettings(wanted.rank, 2 * wanted.rank)
     student = bases.load(
