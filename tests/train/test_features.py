@@ -37,14 +37,16 @@ def rows() -> list[dict[str, Any]]:
 
 
 def test_processes_that_share_the_work_end_at_once_when_it_is_cut() -> None:
+    others = set(multiprocessing.active_children())
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), features._workers(2) as each:
         each(time.sleep, [60.0] * 6)  # type: ignore[arg-type]
+        assert len(set(multiprocessing.active_children()) - others) == 2
         raise KeyboardInterrupt
-    for process in multiprocessing.active_children():
-        process.join(30.0)
-    assert not multiprocessing.active_children()
-    assert time.monotonic() - began < 40.0
+    # Asked again and again: while a thread of the pool collects a process that ended, it may still be named here.
+    while set(multiprocessing.active_children()) - others and time.monotonic() - began < 40.0:
+        time.sleep(0.05)
+    assert not set(multiprocessing.active_children()) - others
 
 
 def test_a_model_is_trained_saved_and_of_use(rows: list[dict[str, Any]], tmp_path: Path) -> None:
