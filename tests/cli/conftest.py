@@ -112,7 +112,7 @@ def environment(cache: Path, **changes: str) -> dict[str, str]:
 def real(cache: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a process of its own, with the real bench."""
     done = subprocess.run(
-        command(*arguments), capture_output=True, text=True, env=environment(cache, **changes), timeout=100, check=False
+        command(*arguments), capture_output=True, text=True, env=environment(cache, **changes), timeout=250, check=False
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -19,7 +19,7 @@ from foretell.kernels.profiles import BenchEffort
 from tests.kernels.bench.hostile import HOSTILE, Hostile
 
 TASK = get("softmax")
-EFFORT = BenchEffort(run_timeout_s=1.5, slowest_ratio=20, fewest_pairs=3, most_pairs=3)
+EFFORT = BenchEffort(run_timeout_s=5.0, slowest_ratio=20, fewest_pairs=3, most_pairs=3)
 HONEST = Hostile("honest", "", Status.OK, "")
 
 
@@ -59,7 +59,6 @@ def test_hostile_candidate_is_stopped(
     hostile: Hostile, bench: CpuBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORETELL_TEST_SECRET", "very-secret-value")
-    monkeypatch.setattr(cpp, "BUILD_TIMEOUT_S", 3.0)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
@@ -69,12 +68,15 @@ def test_hostile_candidate_is_stopped(
     before = _descendants()
     started = time.monotonic()
 
-    measurement = _measure(bench, hostile.source(str(sentinel)))
+    with monkeypatch.context() as hurried:
+        if "compiler" in hostile.says:  # others get the time that a compiler may need on busy cores
+            hurried.setattr(cpp, "BUILD_TIMEOUT_S", 3.0)
+        measurement = _measure(bench, hostile.source(str(sentinel)))
 
     assert measurement.status is hostile.status, measurement.message
     assert hostile.says in measurement.message
     assert "very-secret-value" not in str(measurement.to_dict())
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
     assert sentinel.read_text() == "precious"
     assert _descendants() <= before
     assert not list(scratch.iterdir())
