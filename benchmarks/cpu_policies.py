@@ -211,7 +211,7 @@ def main() -> None:
         data = json.loads(RESULTS.read_text())
         PAGE.write_text(page(data["tasks"], data["machine"], data["seconds"], data["forecaster"]))
         return
-    catalogue = Catalogue(arguments.work / "catalogue.jsonl")
+    catalogue = Catalogue(arguments.work / "catalogue.sqlite")
     bench = CpuBench()
     started = time.perf_counter()
     rows: dict[str, Any] = {}

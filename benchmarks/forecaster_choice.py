@@ -1,6 +1,6 @@
 """Why `online` is a Gaussian process: it (over the roofline) and tree ensembles on the same measured candidates.
 
-    python -m benchmarks.forecaster_choice [--catalogue runs/cpu_policies/catalogue.jsonl]
+    python -m benchmarks.forecaster_choice [--catalogue runs/cpu_policies/catalogue.sqlite]
 
 Takes the catalogue that `benchmarks.cpu_policies` leaves behind. For every task, in random order, each model learns
 from the first n candidates and forecasts the rest; three repeats. Writes benchmarks/results/forecaster_choice.json and
@@ -75,7 +75,7 @@ def score(made: list[Forecast], truths: np.ndarray) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--catalogue", type=Path, default=Path("runs/cpu_policies/catalogue.jsonl"))
+    parser.add_argument("--catalogue", type=Path, default=Path("runs/cpu_policies/catalogue.sqlite"))
     data = read(parser.parse_args().catalogue)
     rows: list[dict[str, Any]] = []
     for task, pairs in data.items():

@@ -23,7 +23,7 @@ def _run(*arguments: object) -> str:
 
 def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
-    plan, catalogue, folder = tmp_path / "plan.jsonl.gz", tmp_path / "c.jsonl", tmp_path / "data"
+    plan, catalogue, folder = tmp_path / "plan.jsonl.gz", tmp_path / "c.sqlite", tmp_path / "data"
     wanted = ("--kind", "cpu", "--per-language", 4, "--task", "row_sum")
     said = _run("data", "plan", "--out", plan, *wanted, "--data", folder)
     assert "4 candidates planned" in said

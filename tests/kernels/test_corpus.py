@@ -29,7 +29,7 @@ SMALL = ("softmax", "row_sum", "transpose")
 
 
 def _collected(tmp_path: Path, **options: Any) -> tuple[Path, Any]:
-    path = tmp_path / "catalogue.jsonl"
+    path = tmp_path / "catalogue.sqlite"
     tally = collect(make_plan("cpu", 12, 2, wanted=SMALL), "cpu", FakeBench(), Catalogue(path), **options)
     return path, tally
 
@@ -76,7 +76,7 @@ def test_what_the_corpus_holds_is_known(tmp_path: Path) -> None:
     path, _ = _collected(tmp_path)
     table.merge(tmp_path, [path])
     ids = table.known_ids(tmp_path)
-    elsewhere = Catalogue(tmp_path / "other.jsonl")
+    elsewhere = Catalogue(tmp_path / "other.sqlite")
     tally = collect(make_plan("cpu", 12, 2, wanted=SMALL), "cpu", FakeBench(), elsewhere, ids)
     assert tally.measured == 0 and tally.known == 36
 
@@ -108,9 +108,7 @@ def test_faults_of_the_machine_are_not_kept(tmp_path: Path) -> None:
 
 def test_the_table_keeps_what_was_measured(tmp_path: Path) -> None:
     path, tally = _collected(tmp_path)
-    zipped = tmp_path / "catalogue.jsonl.gz"
-    zipped.write_bytes(gzip.compress(path.read_bytes() + b'{"torn'))
-    assert table.merge(tmp_path, [zipped]) == {"cpu": 36}
+    assert table.merge(tmp_path, [path]) == {"cpu": 36}
     assert table.merge(tmp_path, [path]) == {"cpu": 36}
     rows = table.read(tmp_path)
     assert {r["task"] for r in rows} == set(SMALL)

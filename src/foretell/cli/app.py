@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from foretell.cli import ask, collect, doctor, evaluate, forecast, measure, replay, report, search, tasks, tell
+from foretell.cli.catalogue import catalogue
 from foretell.cli.data import data
 from foretell.cli.gui import gui
 from foretell.cli.train import train
@@ -47,6 +48,7 @@ for _verb in (search, ask, tell, measure, forecast, tasks, report, replay, colle
     app.command(_name)(getattr(_verb, _name))
 
 app.command("eval")(evaluate.evaluate)
+app.add_typer(catalogue, name="catalogue")
 app.add_typer(data, name="data")
 app.add_typer(train, name="train")
 app.add_typer(gui, name="gui")

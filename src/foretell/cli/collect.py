@@ -14,7 +14,7 @@ from foretell.cli.output import AsJson, document, people, progress_console
 @plainly
 def collect(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by `foretell data plan`.")],
-    into: Annotated[Path, typer.Option(help="The catalogue to add to: JSON lines, made if absent.")],
+    into: Annotated[Path, typer.Option(help="The catalogue to add to (SQLite), made if absent.")],
     seconds: Annotated[float, typer.Option(help="Begin nothing after this many seconds.")] = float("inf"),
     corpus: Annotated[Path, typer.Option(help="A corpus whose candidates are not measured again.")] = Path("data"),
     as_json: AsJson = False,

@@ -38,7 +38,7 @@ def plan(
     except UnknownTask as error:
         raise BadInput(str(error), "a task of the library", "foretell tasks") from error
     count = write_plan(out, make_plan(kind, per_language, rounds, seed, names, folder / "written"))
-    people().print(f"{count} candidates planned in {out}; next: foretell collect {out} --into catalogue.jsonl")
+    people().print(f"{count} candidates planned in {out}; next: foretell collect {out} --into catalogue.sqlite")
 
 
 @data.command("import")
@@ -47,7 +47,7 @@ def import_(
     catalogues: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Catalogues or run folders.")],
     folder: Folder = HERE,
 ) -> None:
-    """Add measurements to the corpus: catalogues (plain or .gz) as `collect` writes them, or the folders of runs."""
+    """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
     from foretell.kernels.corpus.table import NoArrow, merge
 
     for path in catalogues:

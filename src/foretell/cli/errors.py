@@ -106,6 +106,8 @@ def _stored(error: Exception) -> Problem:
     expected = {
         store.RunBusy: "a run that no other process is working on",
         store.JournalDamaged: "a journal as Foretell wrote it",
+        store.CatalogueDamaged: "a catalogue as this version of Foretell writes it",
+        store.CatalogueBusy: "a catalogue that no other process keeps locked",
         store.StorageFull: "room for the next line",
         store.StorageFailed: "a disk that takes what is written",
         store.NoRun: "the directory of a run",

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from foretell.kernels.policy import Policy
     from foretell.kernels.protocols import Bench, Forecaster, Proposer
     from foretell.kernels.search import SearchConfig, Strategy
-    from foretell.kernels.store import Catalogue
+    from foretell.kernels.store import Catalogue, CatalogueDamaged
     from foretell.kernels.task import Task
 
 LANGUAGE = "cpp"
 LANGUAGES = ("cpp", "triton", "cuda", "torch")
-CATALOGUE_NAME = "catalogue.jsonl"
+CATALOGUE_NAME = "catalogue.sqlite"
+OLD_CATALOGUE_NAME = "catalogue.jsonl"
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,25 @@ def check_wishes(run_dir: Path, there: Mapping[str, Any], wishes: Wishes, go_on:
 
 
 def catalogue() -> Catalogue:
-    """The user's catalogue of everything measured on this machine."""
+    """The user's catalogue of everything measured on this machine; a damaged one is set aside with a note."""
     from foretell.kernels.store import Catalogue
     from foretell.kernels.store.locations import cache_dir
 
-    return Catalogue(cache_dir() / CATALOGUE_NAME)
+    path, old = cache_dir() / CATALOGUE_NAME, cache_dir() / OLD_CATALOGUE_NAME
+    if old.exists() and not path.exists():
+        _note(f"{old} is of an earlier version and is not read: its candidates are measured anew; delete it")
+    return Catalogue(path, on_damage=_set_aside)
+
+
+def _set_aside(error: CatalogueDamaged, place: Path) -> None:
+    what = str(error).partition("): ")[0]
+    _note(f"{what}); it was set aside as {place}, and a new one is begun. Journals of runs are not affected")
+
+
+def _note(text: str) -> None:
+    from foretell.cli.output import progress_console
+
+    progress_console().print(f"note: {text}", markup=False, soft_wrap=True)
 
 
 def forecaster_named(name: str, seed: int = 0) -> Forecaster:

@@ -38,7 +38,7 @@ def outcome(speedup: float) -> Measurement:
 @pytest.fixture
 def known(tmp_path: Path) -> Catalogue:
     """Candidates 0 to 5 measured here, each faster than the one before, 4 to 9 elsewhere, the other way round."""
-    catalogue = Catalogue(tmp_path / "catalogue.jsonl", fsync=False)
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", fsync=False)
     for i in range(6):
         catalogue.put(TASK, made(i), Build(Status.OK), FAKE_DEVICE, outcome(1.0 + i))
     for i in range(4, 10):

@@ -142,7 +142,7 @@ def test_a_fault_of_the_machine_is_tried_again(tmp_path: Path) -> None:
 def test_a_lasting_fault_is_not_held_against_the_candidate(tmp_path: Path) -> None:
     whole = make_search(tmp_path / "whole", "all").run()
     victim = whole.verified[0]
-    catalogue = Catalogue(tmp_path / "catalogue.jsonl", fsync=False)
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", fsync=False)
     state = make_search(tmp_path / "run", "all", bench=FakeBench(faults={victim: 99}), catalogue=catalogue).run()
     node = state.nodes[victim]
     assert node.measurement is not None
@@ -217,7 +217,7 @@ def test_a_winner_must_hold_up(tmp_path: Path) -> None:
 
 
 def test_reused_measurements_cost_no_device_time_but_count(tmp_path: Path) -> None:
-    catalogue = Catalogue(tmp_path / "catalogue.jsonl", fsync=False)
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", fsync=False)
     first = make_search(tmp_path / "first", catalogue=catalogue).run()
     bench = FakeBench()
     second = make_search(tmp_path / "second", bench=bench, catalogue=catalogue).run()

@@ -101,9 +101,9 @@ def test_torn_at_any_byte(policy: str, tmp_path: Path) -> None:
 def test_killed_with_a_catalogue(policy: str, tmp_path: Path) -> None:
     """The catalogue lags behind the journal after a crash between the two; resuming fills it and pays nothing twice."""
     whole = FakeBench()
-    make_search(tmp_path / "whole", policy, bench=whole, catalogue=Catalogue(tmp_path / "a.jsonl", fsync=False)).run()
+    make_search(tmp_path / "whole", policy, bench=whole, catalogue=Catalogue(tmp_path / "a.sqlite", fsync=False)).run()
     for count in range(2, journal_of(tmp_path / "whole").count(b"\n"), 3):
-        run_dir, bench, path = tmp_path / f"killed-{count}", FakeBench(), tmp_path / f"{count}.jsonl"
+        run_dir, bench, path = tmp_path / f"killed-{count}", FakeBench(), tmp_path / f"{count}.sqlite"
         with pytest.raises(Killed):
             make_search(run_dir, policy, bench=bench, on_event=kill_after(count)).run()
         catalogue = Catalogue(path, clock=lambda: 0.0, fsync=False)

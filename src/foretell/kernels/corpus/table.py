@@ -13,7 +13,7 @@ from foretell.kernels.candidate import stripped
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get, tasks
 from foretell.kernels.measurement import Status
-from foretell.kernels.store import catalogue_key, lines
+from foretell.kernels.store import Catalogue, catalogue_key
 from foretell.kernels.store.journal import JOURNAL_NAME
 
 LICENCE = "Apache-2.0"
@@ -57,13 +57,8 @@ def schema() -> Any:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a catalogue, plain or gzipped; torn or damaged ones are passed over."""
-    import gzip
-
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n") and lines.is_whole(line[:-1]):
-                yield lines.decode(line[:-1])
+    """The rows of a catalogue; damaged ones are passed over. CatalogueDamaged where it is none."""
+    return (row.to_record() for row in Catalogue(path).rows())
 
 
 def row(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,29 +1,53 @@
 """The catalogue: every measurement ever paid for, kept across runs so that none is paid for twice.
 
-One append-only file of lines `{"key": ..., "t": ..., "task": ..., "device": ..., "candidate": {...}, "build": {...},
-"measurement": {...}, "crc": "..."}`. It is a help, not the truth: a damaged line costs one measurement and is skipped.
-Several processes may use it at once; each append is locked, and each lookup sees what others have added since.
+One SQLite file, used by several processes at once. A row is one measurement with its candidate and build as JSON (the
+source and the samples apart, for speed) and a checksum over all of it; several rows of one candidate are combined when
+they are read (see `combine`). It is a help, not the truth: a damaged row costs one measurement and is skipped.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
+import itertools
 import json
+import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+import zlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from foretell.kernels.candidate import Candidate
+from foretell.kernels.candidate import LANGUAGES, Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.store import lines
+from foretell.kernels.store import reservations
+from foretell.kernels.store.combine import combine, majority, pool
+from foretell.kernels.store.database import Database, OnDamage
+from foretell.kernels.store.reservations import Holder
 from foretell.kernels.task import Task
 
-_KEY_OPEN = b'{"key":"'
+_APPLICATION_ID = 0x464F5231  # "FOR1": another schema gets another number
+_SCHEMA = f"""
+CREATE TABLE measurements (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, definition TEXT NOT NULL, task TEXT NOT NULL, device TEXT NOT NULL,
+    candidate TEXT NOT NULL, measured_at REAL NOT NULL, status TEXT NOT NULL, speedup REAL, low REAL, high REAL,
+    source TEXT NOT NULL,
+    record TEXT NOT NULL, samples BLOB NOT NULL, crc INTEGER NOT NULL
+);
+CREATE INDEX by_key ON measurements (key);
+CREATE INDEX by_definition ON measurements (definition, key);
+CREATE INDEX by_candidate ON measurements (candidate);
+CREATE INDEX by_task ON measurements (task, device, key, status, speedup, low, high);
+{reservations.SCHEMA}
+"""
 _KEY_CHARS = 32
+_COLUMNS = "key, definition, task, device, candidate, measured_at, source, record, samples, crc"
+_SAMPLES = ("reference_us", "candidate_us")
+_KEYS_PER_QUERY = 200
+_DECODING_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
@@ -31,138 +55,281 @@ def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
 
     A changed workload, tolerance or reference makes another key: speedups over another reference are other numbers.
     """
-    return _key(task, candidate, device.id)
+    text = json.dumps([_definition(task, candidate.language), candidate.id, device.id], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_CHARS]
 
 
-def _key(task: Task, candidate: Candidate, device_id: str) -> str:
-    definition = {
+def _definition(task: Task, language: str) -> dict[str, Any]:
+    return {
         "name": task.name,
         "inputs": [asdict(tensor) for tensor in task.inputs],
         "outputs": [asdict(tensor) for tensor in task.outputs],
         "workloads": [dict(workload.sizes) for workload in task.workloads],
         "extra": [dict(workload.sizes) for workload in task.extra],
         "tolerance": [task.tolerance.relative, task.tolerance.absolute],
-        "reference": task.references.get(candidate.language) or next(iter(task.references.values()), ""),
+        "reference": task.references.get(language) or next(iter(task.references.values()), ""),
     }
-    text = json.dumps([definition, candidate.id, device_id], sort_keys=True)
+
+
+def _definition_id(task: Task, language: str) -> str:
+    text = json.dumps([_definition(task, language), language], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_CHARS]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement as the catalogue keeps it."""
+
+    key: str
+    task: str
+    device: str
+    measured_at: float
+    candidate: Candidate
+    build: Build
+    measurement: Measurement
+
+    def to_record(self) -> dict[str, Any]:
+        """Plain JSON, as the corpus imports it."""
+        return {
+            "key": self.key,
+            "t": self.measured_at,
+            "task": self.task,
+            "device": self.device,
+            "candidate": self.candidate.to_dict(),
+            "build": self.build.to_dict(),
+            "measurement": self.measurement.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """What the catalogue holds of one task on one device; `best` is the highest combined speedup of a candidate."""
+
+    task: str
+    device: str
+    candidates: int
+    rows: int
+    failed: int
+    best: float | None
 
 
 class Catalogue:
     """A catalogue in one file, which need not exist yet.
 
-    `skipped` counts damaged lines met so far. Where a key was stored more than once, the latest counts.
+    `skipped` counts damaged rows met so far. A damaged file is CatalogueDamaged, or is set aside where `on_damage` is
+    given (see `Database`). Without `fsync` a power cut may lose the latest rows.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time, fsync: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.time,
+        fsync: bool = True,
+        on_damage: OnDamage | None = None,
+    ) -> None:
         self.path = path
         self.skipped = 0
         self._clock = clock
-        self._fsync = fsync
-        self._places: dict[str, tuple[int, int]] = {}
-        self._read_bytes = 0
+        self._database = Database(path, _SCHEMA, _APPLICATION_ID, fsync=fsync, on_damage=on_damage)
+        self._holder = Holder()
 
     def __len__(self) -> int:
-        self._catch_up()
-        return len(self._places)
+        """How many candidates it holds, each once for every device and task definition."""
+        rows = self._database.read("SELECT COUNT(DISTINCT key) FROM measurements")
+        return int(rows[0][0]) if rows else 0
 
     def get(self, task: Task, candidate: Candidate, device: Device) -> Measurement | None:
-        """The measurement kept for this candidate on this device, or None."""
-        self._catch_up()
-        place = self._places.get(catalogue_key(task, candidate, device))
-        if place is None:
-            return None
-        start, length = place
-        with self.path.open("rb") as file:
-            file.seek(start)
-            return Measurement.from_dict(lines.decode(file.read(length))["measurement"])
+        """All measurements of this candidate on this device combined into one, or None."""
+        found = self._of_keys([catalogue_key(task, candidate, device)])
+        return combine([row.measurement for row in found]) if found else None
+
+    def holds(self, task: Task, candidate: Candidate, device: Device) -> bool:
+        """Whether there is a measurement of this candidate on this device."""
+        return self.get(task, candidate, device) is not None
 
     def lessons(self, task: Task, device: Device) -> list[tuple[Subject, Measurement]]:
-        """Every measurement of this task on this device, the latest of each candidate: what a forecaster learns from.
+        """Every candidate of this task measured on this device, combined: what a forecaster learns from.
 
         Those of an earlier form of the task, or of another toolchain, are left out: they are other numbers.
         """
         return [(subject, measurement) for subject, where, measurement in self.of_task(task) if where == device.id]
 
     def of_task(self, task: Task) -> Iterator[tuple[Subject, str, Measurement]]:
-        """Every measurement of this task as it is defined now, with the id of its device; the latest of each."""
-        self._catch_up()
-        if not self._places:
-            return
-        with self.path.open("rb") as file:
-            for key, (start, length) in list(self._places.items()):
-                file.seek(start)
-                record = lines.decode(file.read(length))
-                if record["task"] != task.name:
-                    continue
-                candidate = Candidate.from_dict(record["candidate"])
-                if key == _key(task, candidate, record["device"]):
-                    subject = Subject(candidate, Build.from_dict(record["build"]))
-                    yield subject, record["device"], Measurement.from_dict(record["measurement"])
+        """Every candidate of this task as it is defined now, with the id of its device and its combined measurement.
 
-    def holds(self, task: Task, candidate: Candidate, device: Device) -> bool:
-        """Whether there is a measurement of this candidate on this device."""
-        self._catch_up()
-        return catalogue_key(task, candidate, device) in self._places
+        In the order of first measurement.
+        """
+        definitions = sorted({_definition_id(task, language) for language in {*LANGUAGES, *task.references}})
+        marks = ", ".join("?" * len(definitions))
+        keys = self._database.read(
+            f"SELECT key FROM measurements WHERE definition IN ({marks}) GROUP BY key ORDER BY MIN(id)", definitions
+        )
+        for start in range(0, len(keys), _KEYS_PER_QUERY):
+            chunk = [key for (key,) in keys[start : start + _KEYS_PER_QUERY]]
+            groups: dict[str, list[Row]] = {}
+            for row in self._of_keys(chunk):
+                groups.setdefault(row.key, []).append(row)
+            for rows in (groups[key] for key in chunk if key in groups):
+                subject = Subject(rows[-1].candidate, rows[-1].build)
+                yield subject, rows[-1].device, combine([row.measurement for row in rows])
 
     def put(self, task: Task, candidate: Candidate, build: Build, device: Device, measurement: Measurement) -> bool:
-        """Keep a measurement and tell whether it was kept: a fault of the machine never is.
+        """Keep a measurement; return whether it was kept.
 
+        Faults of the machine and measurements that other processes disturbed (`conditions["disturbed"]`) are refused.
         StorageFull or StorageFailed where it could not be written; the catalogue is then as it was before.
         """
-        if measurement.status is Status.INFRASTRUCTURE:
+        if measurement.status is Status.INFRASTRUCTURE or measurement.conditions.get("disturbed") is True:
             return False
-        line = lines.encode(
-            {
-                "key": catalogue_key(task, candidate, device),
-                "t": self._clock(),
-                "task": task.name,
-                "device": device.id,
-                "candidate": candidate.to_dict(),
-                "build": build.to_dict(),
-                "measurement": measurement.to_dict(),
-            }
+        outcome, samples = _pack(measurement)
+        record = json.dumps(
+            {"candidate": candidate.to_dict() | {"source": ""}, "build": build.to_dict(), "measurement": outcome},
+            separators=(",", ":"),
+            ensure_ascii=False,
+            allow_nan=False,
         )
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with lines.uninterrupted(), self.path.open("ab", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            lines.append(file, self.path, self._cut_torn(file), line, self._fsync)
+        row = (
+            catalogue_key(task, candidate, device),
+            _definition_id(task, candidate.language),
+            task.name,
+            device.id,
+            candidate.id,
+            float(self._clock()),
+            candidate.source,
+            record,
+            samples,
+        )
+        shown = (measurement.status.value, measurement.speedup, measurement.low, measurement.high)
+        self._database.write(
+            lambda connection: connection.execute(
+                f"INSERT INTO measurements ({_COLUMNS}, status, speedup, low, high) VALUES ({', '.join('?' * 14)})",
+                (*row, _checksum(row), *shown),
+            )
+        )
         return True
 
-    def _cut_torn(self, file: lines.RawFile) -> int:
-        """Cut off what a crash left of a last line, and return the size; only under the lock."""
-        with self.path.open("rb") as reader:
-            size_bytes = end = reader.seek(0, 2)
-            while end > 0:
-                start = max(0, end - 65536)
-                reader.seek(start)
-                newline = reader.read(end - start).rfind(b"\n")
-                if newline >= 0:
-                    end = start + newline + 1
-                    break
-                end = start
-        if end < size_bytes:
-            file.truncate(end)
-        return end
+    def rows(self) -> Iterator[Row]:
+        """Every row, oldest first."""
+        last = 0
+        while ids := self._database.read(
+            "SELECT id FROM measurements WHERE id > ? ORDER BY id LIMIT ?", (last, _KEYS_PER_QUERY)
+        ):
+            yield from self._select("id > ? AND id <= ?", (last, ids[-1][0]))
+            last = ids[-1][0]
 
-    def _catch_up(self) -> None:
-        """Read what has been appended since the last look, up to the last whole line."""
-        size_bytes = self.path.stat().st_size if self.path.exists() else 0
-        if size_bytes < self._read_bytes:  # someone cleared it
-            self._places.clear()
-            self._read_bytes = 0
-        if size_bytes == self._read_bytes:
-            return
-        with self.path.open("rb") as file:
-            file.seek(self._read_bytes)
-            data = file.read()
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            line = data[start:end]
-            if line.startswith(_KEY_OPEN) and lines.is_whole(line):
-                key = line[len(_KEY_OPEN) : len(_KEY_OPEN) + _KEY_CHARS].decode()
-                self._places[key] = (self._read_bytes + start, end - start)
-            else:
-                self.skipped += 1
-            start = end + 1
-        self._read_bytes += start
+    def of_candidate(self, prefix: str) -> list[Row]:
+        """Every row whose candidate's id begins with `prefix`, oldest first."""
+        return self._select("candidate >= ? AND candidate < ?", (prefix, prefix + "\U0010ffff"))
+
+    def summary(self) -> list[Group]:
+        """What it holds by task and device, sorted; columns alone are read, so that it is quick however large it is."""
+        query = "SELECT key, status, speedup, low, high FROM measurements WHERE task = ? AND device = ? ORDER BY key"
+        places = self._database.read("SELECT DISTINCT task, device FROM measurements ORDER BY task, device")
+        return [_group(task, device, self._database.read(query, (task, device))) for task, device in places]
+
+    def clear(self, task: str | None = None) -> int:
+        """Remove the rows of one task, or all; how many there were."""
+
+        def delete(connection: Any) -> int:
+            where, values = ("WHERE task = ?", (task,)) if task is not None else ("", ())
+            return int(connection.execute(f"DELETE FROM measurements {where}", values).rowcount)
+
+        return int(self._database.write(delete)) if self.path.exists() else 0
+
+    def reserve(self, task: Task, candidates: Sequence[Candidate], device: Device, seconds: float) -> list[Candidate]:
+        """Reserve candidates for measuring them within `seconds`; return those that no other holder has reserved.
+
+        Reserving again renews. See `reservations` for when a reservation ends.
+        """
+        keys = [catalogue_key(task, candidate, device) for candidate in candidates]
+        now = float(self._clock())
+        taken = self._database.write(
+            lambda connection: reservations.reserve(connection, self._holder, keys, now, now + seconds)
+        )
+        return [candidate for candidate, key in zip(candidates, keys, strict=True) if key in taken]
+
+    def release(self, task: Task, candidates: Sequence[Candidate], device: Device) -> None:
+        """Give up reservations, whether a result was kept or not."""
+        keys = [catalogue_key(task, candidate, device) for candidate in candidates]
+        if keys:
+            self._database.write(lambda connection: reservations.release(connection, self._holder, keys))
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._database.close()
+
+    def _of_keys(self, keys: Sequence[str]) -> list[Row]:
+        return self._select(f"key IN ({', '.join('?' * len(keys))})", keys)
+
+    def _select(self, where: str, values: Sequence[Any]) -> list[Row]:
+        found = self._database.read(f"SELECT {_COLUMNS} FROM measurements WHERE {where} ORDER BY id", values)
+        rows = [row for columns in found if (row := _decoded(columns)) is not None]
+        self.skipped += len(found) - len(rows)
+        return rows
+
+
+def _checksum(row: Sequence[Any]) -> int:
+    *texts, samples = row
+    return zlib.crc32(samples, zlib.crc32("\n".join(map(str, texts)).encode("utf-8", "replace")))
+
+
+def _pack(measurement: Measurement) -> tuple[dict[str, Any], bytes]:
+    """A measurement as plain JSON with the number of samples in their place, and the samples as doubles.
+
+    Samples are most of a measurement: read as JSON they would take ten times as long.
+    """
+    data = measurement.to_dict()
+    samples = array("d")
+    for timing in data["timings"]:
+        for name in _SAMPLES:
+            samples.extend(timing[name])
+            timing[name] = len(timing[name])
+    return data, samples.tobytes()
+
+
+def _unpack(data: dict[str, Any], packed: bytes) -> Measurement:
+    samples = memoryview(packed).cast("d").tolist()
+    start = 0
+    for timing in data["timings"]:
+        for name in _SAMPLES:
+            first, start = start, start + timing[name]
+            timing[name] = samples[first:start]
+    if start != len(samples):
+        raise ValueError(f"there are {len(samples)} samples where {start} are counted")
+    return Measurement.from_dict(data)
+
+
+def _decoded(columns: tuple[Any, ...]) -> Row | None:
+    """The row, or None where it is damaged."""
+    *row, crc = columns
+    if not isinstance(row[-1], bytes) or _checksum(row) != crc:
+        return None
+    key, _, task, device, candidate_id, measured_at, source, text, samples = row
+    try:
+        record = json.loads(text)
+        candidate = Candidate.from_dict(record["candidate"] | {"source": source})
+        build = Build.from_dict(record["build"])
+        measurement = _unpack(record["measurement"], samples)
+    except _DECODING_ERRORS:
+        return None
+    vars(candidate)["id"] = candidate_id  # known, and dear to work out again for hundreds
+    return Row(key, task, device, measured_at, candidate, build, measurement)
+
+
+def _group(task: str, device: str, rows: Sequence[tuple[Any, ...]]) -> Group:
+    count = candidates = failed = 0
+    best: float | None = None
+    for _, same in itertools.groupby(rows, lambda row: row[0]):
+        shown = list(same)
+        count, candidates = count + len(shown), candidates + 1
+        if majority([Status(row[1]) if row[1] in set(Status) else Status.CRASH for row in shown]) is not Status.OK:
+            failed += 1
+            continue
+        triples = [row[2:5] for row in shown if all(_positive(value) for value in row[2:5])]
+        if triples:
+            best = max(best or 0.0, pool(triples).speedup)
+    return Group(str(task), str(device), candidates, count, failed, best)
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value > 0

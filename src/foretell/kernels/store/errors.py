@@ -50,6 +50,26 @@ class StorageFailed(StoreError):
         )
 
 
+class CatalogueDamaged(StoreError):
+    """The catalogue's file is not a database that this version can read; nothing in it was changed."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"the catalogue {path} cannot be read ({reason}): move it away, or choose another; runs keep their own "
+            "results in their journals, and `foretell search --resume RUN` puts them into a new catalogue"
+        )
+
+
+class CatalogueBusy(StoreError):
+    """Another process has held the catalogue for too long."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__(
+            f"the catalogue {path} was in use by another process for more than {seconds:.0f} s: "
+            "wait for that process or stop it, then run the same command again"
+        )
+
+
 class NoRun(StoreError):
     """The directory holds no run."""
 

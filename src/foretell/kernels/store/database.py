@@ -1,0 +1,194 @@
+"""One SQLite file shared by several processes: opened when first used, reopened when replaced, its errors typed.
+
+Write-ahead logging where the file system has it, so that readers never wait for a writer; a busy timeout everywhere.
+A connection belongs to the process that opened it: after a fork the child opens its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels.store.errors import CatalogueBusy, CatalogueDamaged, StorageFailed, StorageFull, StoreError
+from foretell.kernels.store.lines import uninterrupted
+
+BUSY_TIMEOUT_S = 30.0
+PAGE_CACHE_KIB = 8192
+_PRIMARY_CODE = 0xFF  # the low byte of an extended result code
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+_inherited: list[sqlite3.Connection] = []  # of a parent process: closing them here would upset it
+
+
+class _OtherSchema(sqlite3.DatabaseError):
+    """A database that is whole, but not one of ours."""
+
+
+OnDamage = Callable[[CatalogueDamaged, Path], None]
+
+
+class Database:
+    """An SQLite file with one schema; reading does not create it.
+
+    `application_id` marks the file as ours. Where the file is damaged, CatalogueDamaged is raised; with `on_damage` the
+    file is set aside under another name instead, `on_damage` is called with the error and that name, and the operation
+    is repeated on a new, empty file.
+    """
+
+    def __init__(
+        self, path: Path, schema: str, application_id: int, *, fsync: bool = True, on_damage: OnDamage | None = None
+    ) -> None:
+        self.path = path
+        self._schema = schema
+        self._application_id = application_id
+        self._fsync = fsync
+        self._on_damage = on_damage
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+        self._file: tuple[int, int] | None = None
+        self._lock = threading.RLock()
+
+    def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query; none where the file does not exist."""
+
+        def operation() -> list[tuple[Any, ...]]:
+            if not self.path.exists():
+                return []
+            return self._connected().execute(query, values).fetchall()
+
+        rows: list[tuple[Any, ...]] = self._attempt(operation)
+        return rows
+
+    def write(self, operation: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Run `operation` in one transaction, all or nothing, and return its result; Ctrl-C waits until it is done."""
+
+        def transaction() -> Any:
+            with _transaction(self._connected()) as connection:
+                return operation(connection)
+
+        with uninterrupted():
+            return self._attempt(transaction)
+
+    def close(self) -> None:
+        """Close the connection; the next operation opens another."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            if self._process == os.getpid():
+                with suppress(sqlite3.Error):
+                    connection.close()
+            else:
+                _inherited.append(connection)
+
+    def _attempt(self, operation: Callable[[], Any]) -> Any:
+        with self._lock:
+            try:
+                return self._typed(operation)
+            except CatalogueDamaged as error:
+                if self._on_damage is None:
+                    raise
+                place = self._set_aside()
+                if place is not None:
+                    self._on_damage(error, place)
+            return self._typed(operation)
+
+    def _typed(self, operation: Callable[[], Any]) -> Any:
+        try:
+            return operation()
+        except sqlite3.Error as error:
+            self.close()
+            raise self._error(error) from error
+        except OSError as error:
+            raise StorageFailed(self.path, error.strerror or str(error)) from error
+
+    def _error(self, error: sqlite3.Error) -> StoreError:
+        code = (getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
+        if code == sqlite3.SQLITE_FULL:
+            return StorageFull(self.path, str(error))
+        if code in _BUSY:
+            return CatalogueBusy(self.path, BUSY_TIMEOUT_S)
+        if code in _DAMAGED or isinstance(error, _OtherSchema) or str(error).startswith("no such"):
+            return CatalogueDamaged(self.path, str(error))
+        return StorageFailed(self.path, str(error))
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection of this process to the file that is there now."""
+        if self._connection is not None and (self._process != os.getpid() or self._file != _identity(self.path)):
+            self.close()
+        if self._connection is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = _identity(self.path)
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection, self._process, self._file = connection, os.getpid(), _identity(self.path)
+        return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")  # checksums find what was damaged
+        with suppress(sqlite3.OperationalError):  # no shared memory on this file system, or another process is at it
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
+        connection.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIB}")
+        if self._marked(connection):
+            return
+        with _transaction(connection):
+            if self._marked(connection):
+                return
+            if connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]:
+                raise _OtherSchema("it is a database of another program or version")
+            for statement in self._schema.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {self._application_id}")
+
+    def _marked(self, connection: sqlite3.Connection) -> bool:
+        return bool(connection.execute("PRAGMA application_id").fetchone()[0] == self._application_id)
+
+    def _set_aside(self) -> Path | None:
+        """Rename the damaged file, for whoever wants to save rows from it; None where another process did so first."""
+        damaged = self._file
+        self.close()
+        with self.path.with_name(self.path.name + ".lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if damaged is None or _identity(self.path) != damaged:
+                return None
+            number = 1
+            while (place := self.path.with_name(f"{self.path.name}.damaged-{number}")).exists():
+                number += 1
+            for suffix in ("", *_SIDE_FILES):
+                with suppress(FileNotFoundError):
+                    self.path.with_name(self.path.name + suffix).rename(place.with_name(place.name + suffix))
+            return place
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+    except BaseException:
+        with suppress(sqlite3.Error):  # SQLite has rolled back by itself after some errors
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
