@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -323,10 +324,11 @@ class Search:
         if not waiting or self._must_stop_measuring():
             return
         hopeless_below = self._state.round_incumbent * self._profile.hopeless_share
-        for node, outcome in self._judge.measure(waiting, hopeless_below):
-            self._record(Measured(node.id, outcome, node.audit))
-            if self._must_stop_measuring():
-                return
+        with closing(self._judge.outcomes(waiting, hopeless_below)) as outcomes:
+            for node, outcome, reused in outcomes:
+                self._record(Measured(node.id, outcome, node.audit, reused=reused))
+                if self._must_stop_measuring():
+                    return
 
     def _must_stop_measuring(self) -> bool:
         return self._stop_reason() in (StopReason.MEASUREMENTS, StopReason.SECONDS)

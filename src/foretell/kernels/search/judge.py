@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from foretell.kernels.candidate import Candidate
@@ -12,6 +13,9 @@ from foretell.kernels.protocols import Bench, Build
 from foretell.kernels.search.state import Node
 from foretell.kernels.store.catalogue import Catalogue
 from foretell.kernels.task import Task
+
+_RESERVATION_S = 300.0  # renewed while a batch goes on; a process that is gone loses its reservations at once
+_POLL_S = 0.1
 
 
 class BenchBroken(RuntimeError):
@@ -59,6 +63,51 @@ class Judge:
                     self._watch(outcome)
         if waiting:
             raise BenchBroken(f"the bench gave no outcome for {', '.join(waiting)}: resume to try again")
+
+    def outcomes(
+        self, nodes: Sequence[Node], hopeless_below: float | None
+    ) -> Generator[tuple[Node, Measurement, bool], None, None]:
+        """An outcome for each node, and whether it came from the catalogue; close the iterator to give up the rest.
+
+        Nodes are reserved in the catalogue while they are measured. Those that another process has reserved come last:
+        its result is awaited, and where there is none once its reservation has ended, they are measured here.
+        """
+        waiting = {node.id: node for node in nodes}
+        while waiting:
+            mine = self._reserved(list(waiting.values()))
+            try:
+                for node in mine:
+                    if (kept := self.recall(node)) is not None:
+                        yield node, kept, True
+                        del waiting[node.id]
+                reserved_at_s = time.monotonic()
+                for node, outcome in self.measure([node for node in mine if node.id in waiting], hopeless_below):
+                    yield node, outcome, False
+                    del waiting[node.id]
+                    if time.monotonic() - reserved_at_s > _RESERVATION_S / 2:
+                        self._reserved([node for node in mine if node.id in waiting])
+                        reserved_at_s = time.monotonic()
+            finally:
+                self._release(mine)
+            if not mine:
+                time.sleep(_POLL_S)
+                for node in list(waiting.values()):
+                    if (kept := self.recall(node)) is not None:
+                        yield node, kept, True
+                        del waiting[node.id]
+
+    def _reserved(self, nodes: Sequence[Node]) -> list[Node]:
+        """Those of the nodes that no other process is measuring, reserved for this one."""
+        if self._catalogue is None or not nodes:
+            return list(nodes)
+        candidates = [node.candidate for node in nodes]
+        taken = self._catalogue.reserve(self._task, candidates, self._bench.device, _RESERVATION_S)
+        ids = {candidate.id for candidate in taken}
+        return [node for node in nodes if node.id in ids]
+
+    def _release(self, nodes: Sequence[Node]) -> None:
+        if self._catalogue is not None and nodes:
+            self._catalogue.release(self._task, [node.candidate for node in nodes], self._bench.device)
 
     def _watch(self, outcome: Measurement) -> None:
         self._faults_in_a_row = self._faults_in_a_row + 1 if outcome.status is Status.INFRASTRUCTURE else 0

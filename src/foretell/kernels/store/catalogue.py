@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import math
+import sqlite3
 import time
 import zlib
 from array import array
@@ -200,12 +201,15 @@ class Catalogue:
             samples,
         )
         shown = (measurement.status.value, measurement.speedup, measurement.low, measurement.high)
-        self._database.write(
-            lambda connection: connection.execute(
+
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute(
                 f"INSERT INTO measurements ({_COLUMNS}, status, speedup, low, high) VALUES ({', '.join('?' * 14)})",
                 (*row, _checksum(row), *shown),
             )
-        )
+            reservations.release(connection, self._holder, row[:1])
+
+        self._database.write(insert)
         return True
 
     def rows(self) -> Iterator[Row]:
@@ -230,7 +234,7 @@ class Catalogue:
     def clear(self, task: str | None = None) -> int:
         """Remove the rows of one task, or all; how many there were."""
 
-        def delete(connection: Any) -> int:
+        def delete(connection: sqlite3.Connection) -> int:
             where, values = ("WHERE task = ?", (task,)) if task is not None else ("", ())
             return int(connection.execute(f"DELETE FROM measurements {where}", values).rowcount)
 
@@ -239,10 +243,13 @@ class Catalogue:
     def reserve(self, task: Task, candidates: Sequence[Candidate], device: Device, seconds: float) -> list[Candidate]:
         """Reserve candidates for measuring them within `seconds`; return those that no other holder has reserved.
 
-        Reserving again renews. See `reservations` for when a reservation ends.
+        Reserving again renews; `put` ends a reservation. See `reservations` for when a reservation ends.
         """
         keys = [catalogue_key(task, candidate, device) for candidate in candidates]
         now = float(self._clock())
+        free = set(keys) - reservations.of_others(self._database, self._holder, keys, now)
+        if not free:
+            return []  # asked again and again by whoever waits: nothing is written
         taken = self._database.write(
             lambda connection: reservations.reserve(connection, self._holder, keys, now, now + seconds)
         )

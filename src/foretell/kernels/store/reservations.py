@@ -10,14 +10,18 @@ import os
 import platform
 import sqlite3
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from foretell.kernels.store.database import Database
 
 SCHEMA = """
 CREATE TABLE reservations (
     key TEXT PRIMARY KEY, holder TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, expires_at REAL NOT NULL
 ) WITHOUT ROWID
 """
+_KEYS_PER_QUERY = 500
 
 
 @dataclass(frozen=True)
@@ -29,16 +33,23 @@ class Holder:
     pid: int = field(default_factory=os.getpid)
 
 
+def of_others(database: Database, holder: Holder, keys: Sequence[str], now: float) -> set[str]:
+    """Those of `keys` that somebody else has reserved; only reads."""
+    found: list[tuple[Any, ...]] = []
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        chunk = keys[start : start + _KEYS_PER_QUERY]
+        found += database.read(f"SELECT * FROM reservations WHERE key IN ({', '.join('?' * len(chunk))})", chunk)
+    return {row[0] for row in found if _is_held(row, holder, now)}
+
+
 def reserve(
     connection: sqlite3.Connection, holder: Holder, keys: Sequence[str], now: float, expires_at: float
 ) -> set[str]:
     """Those of `keys` that are now reserved for `holder`: free ones, its own (renewed), and abandoned ones."""
     taken = set()
     for key in keys:
-        row = connection.execute(
-            "SELECT holder, host, pid, expires_at FROM reservations WHERE key = ?", (key,)
-        ).fetchone()
-        if row is None or row[0] == holder.id or _is_over(row[3], now) or _is_gone(holder, row[1], row[2]):
+        row = connection.execute("SELECT * FROM reservations WHERE key = ?", (key,)).fetchone()
+        if row is None or not _is_held(row, holder, now):
             connection.execute(
                 "INSERT OR REPLACE INTO reservations VALUES (?, ?, ?, ?, ?)",
                 (key, holder.id, holder.host, holder.pid, expires_at),
@@ -47,23 +58,26 @@ def reserve(
     return taken
 
 
-def release(connection: sqlite3.Connection, holder: Holder, keys: Sequence[str]) -> None:
+def release(connection: sqlite3.Connection, holder: Holder, keys: Iterable[str]) -> None:
     """Give up the holder's reservations of `keys`; those of others are left alone."""
     connection.executemany("DELETE FROM reservations WHERE key = ? AND holder = ?", [(key, holder.id) for key in keys])
 
 
-def _is_over(expires_at: object, now: float) -> bool:
-    return not isinstance(expires_at, float) or expires_at <= now
+def _is_held(row: tuple[Any, ...], holder: Holder, now: float) -> bool:
+    """Whether the reservation is another's, has not expired, and its process is not known to be gone."""
+    _, other, host, pid, expires_at = row
+    if other == holder.id or not isinstance(expires_at, float) or expires_at <= now:
+        return False
+    return host != holder.host or _is_alive(pid)
 
 
-def _is_gone(holder: Holder, host: str, pid: int) -> bool:
-    """Whether the process is known to have ended; unknown on another host."""
-    if host != holder.host:
+def _is_alive(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError, TypeError):
+    except (ProcessLookupError, OverflowError):
         return False
-    return False
+    except PermissionError:
+        return True
+    return True
