@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from foretell.cli.app import app
+from foretell.extras import install_command
 from tests.gui.test_trace import episode
 
 Invoke = Callable[..., Result]
@@ -35,16 +34,10 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 
 def without(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
     """A machine on which these packages are not installed."""
-    real = builtins.__import__
-
-    def missing(name: str, *rest: Any, **more: Any) -> Any:
-        if name.partition(".")[0] in packages:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *rest, **more)
-
     for name in [name for name in sys.modules if name.partition(".")[0] in packages]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", missing)
+    for name in packages:
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 def test_help_names_the_verbs(invoke: Invoke) -> None:
@@ -108,7 +101,7 @@ def test_without_chromium_it_says_how_to_get_one(invoke: Invoke, monkeypatch: py
 def test_without_the_extra_it_says_what_to_install(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "playwright")
     done = invoke("demo", "--critic", "rules")
-    assert done.exit_code == 2 and "pip install 'foretell[gui]'" in done.output
+    assert done.exit_code == 2 and install_command("gui") in done.output
 
 
 def test_a_guarded_episode_in_chromium(invoke: Invoke, tmp_path: Path) -> None:

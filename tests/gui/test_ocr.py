@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("rapidocr")
 pytest.importorskip("onnxruntime")
 
+from foretell.extras import MissingPackage
 from foretell.gui import ocr as module
 from foretell.gui.ocr import Ocr, OcrError, weights
 from tests.gui.drawn import SUBMIT, form, middle
@@ -71,5 +72,5 @@ def test_missing_or_broken_weights_say_what_to_do(tmp_path: Path, monkeypatch: p
         with pytest.raises(OcrError, match="cannot be used"):
             Ocr(path).read(form())
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(OcrError, match="pip install"):
+    with pytest.raises(MissingPackage, match="pip install"):
         weights()

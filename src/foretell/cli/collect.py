@@ -27,7 +27,7 @@ def collect(
     from foretell.kernels.corpus.collect import Tally
     from foretell.kernels.corpus.collect import collect as gather
     from foretell.kernels.corpus.plan import read_plan
-    from foretell.kernels.corpus.table import NoArrow, files, known_ids
+    from foretell.kernels.corpus.table import files, known_ids
     from foretell.kernels.store import Catalogue
 
     if not plan.exists():
@@ -35,8 +35,8 @@ def collect(
     try:
         items = list(read_plan(plan))
         known = known_ids(corpus) if files(corpus) else set()
-    except (ValueError, NoArrow) as error:
-        raise BadInput(str(error), "a plan, and pyarrow if there is a corpus") from error
+    except ValueError as error:
+        raise BadInput(str(error), "a plan") from error
     if not items:
         raise BadInput(f"the plan {plan} is empty", "a plan with candidates", "foretell data plan --out plan.jsonl.gz")
     kind = "cpu" if items[0].language == "cpp" else "gpu"

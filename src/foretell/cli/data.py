@@ -48,15 +48,12 @@ def import_(
     folder: Folder = HERE,
 ) -> None:
     """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
-    from foretell.kernels.corpus.table import NoArrow, merge
+    from foretell.kernels.corpus.table import merge
 
     for path in catalogues:
         if not path.exists():
             raise BadInput(f"there is no {path}", "a catalogue or the folder of a run")
-    try:
-        counts = merge(folder, catalogues)
-    except NoArrow as error:
-        raise BadInput(str(error), "pyarrow") from error
+    counts = merge(folder, catalogues)
     people().print(
         ", ".join(f"{count} rows in corpus_{kind}.parquet" for kind, count in counts.items()) or "nothing new"
     )
@@ -148,12 +145,9 @@ def rebuild(
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:
-    from foretell.kernels.corpus.table import NoArrow, files, read
+    from foretell.kernels.corpus.table import files, read
 
-    try:
-        rows = read(folder) if files(folder) else []
-    except NoArrow as error:
-        raise BadInput(str(error), "pyarrow") from error
+    rows = read(folder) if files(folder) else []
     if not rows:
         raise BadInput(f"there is no corpus in {folder}", "corpus_*.parquet", "foretell data import FILE")
     return rows

@@ -52,6 +52,11 @@ def explain(error: BaseException) -> Problem | None:
     """The problem behind a known exception; None for one that is a fault of ours and deserves its traceback."""
     if isinstance(error, BadInput):
         return error.problem
+    if isinstance(error, ModuleNotFoundError):
+        from foretell.extras import missing
+
+        absent = missing(error)
+        return None if absent is None else Problem(absent.what, absent.expected, absent.do)
     from foretell.kernels.bench.cpu import Unsuitable
     from foretell.kernels.languages.cpp import NoCompiler
     from foretell.kernels.library import UnknownTask

@@ -148,7 +148,6 @@ def _check_some_left(part: str, pools: Sequence[Pool], learn: int) -> None:
 
 @contextmanager
 def _as_bad_input() -> Iterator[None]:
-    from foretell.kernels.corpus.table import NoArrow
     from foretell.kernels.evaluate.controls import NoPast
     from foretell.kernels.evaluate.pools import BadTable
 
@@ -156,8 +155,6 @@ def _as_bad_input() -> Iterator[None]:
         yield
     except BadTable as error:
         raise BadInput(str(error), error.expected, "foretell eval --data FOLDER or FILE.parquet") from error
-    except NoArrow as error:
-        raise BadInput(str(error), "pyarrow") from error
     except NoPast as error:
         raise BadInput(str(error), "training rows of that kind of device", "--past FOLDER") from error
 

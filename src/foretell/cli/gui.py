@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from foretell import extras
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.output import AsJson, document, people, progress_console
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 gui = typer.Typer(help="Guard computer-use agents: a demonstration, replays of traces, and judging them again.")
 PAGE = "replay.html"
 CRITICS = "embedded, rules, or a model that sees, such as openai:MODEL@http://localhost:8000/v1"
-INSTALL = "pip install 'foretell[gui]'"
 HELP = "foretell gui --help"
+_PICTURES = ("PIL", "cv2")
+_SIGHT = (*_PICTURES, "rapidocr", "onnxruntime")
 CriticName = Annotated[str, typer.Option("--critic", help=f"{CRITICS}.")]
 TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder that a guard traced into.")]
-_EXTRA = frozenset(("playwright", "PIL", "miniwob", "gymnasium", "rapidocr", "onnxruntime", "cv2"))
 
 
 @gui.command()
@@ -46,6 +47,7 @@ def demo(
     """Play a guarded episode in headless Chromium: a scripted agent makes mistakes, the guard watches the pixels."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out} is there already", "a new or empty folder for the trace", "--out FOLDER")
+    extras.check("gui", "playwright", "miniwob", *_SIGHT)
     with _gui_errors():
         from foretell.gui import demo as show
         from foretell.gui.bench.oracles import TASKS
@@ -105,6 +107,7 @@ def rescore(
     as_json: AsJson = False,
 ) -> None:
     """Judge the proposals of a trace with another critic, and say how far it agrees with the one that was there."""
+    extras.check("gui", *(_SIGHT if critic == "embedded" else _PICTURES))
     with _gui_errors():
         from foretell.gui.rescore import rescore as again
         from foretell.gui.trace import read
@@ -222,10 +225,6 @@ def _gui_errors() -> Iterator[None]:
     """What this room may lack or refuse, as problems that a person can act on."""
     try:
         yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA and "foretell[gui]" not in str(error):
-            raise
-        raise BadInput(f"this needs a package that is not installed: {error}", "the extra [gui]", INSTALL) from error
     except RuntimeError as error:
         from foretell.gui.bench.chromium import NoChromium
         from foretell.gui.ocr import OcrError
@@ -233,7 +232,7 @@ def _gui_errors() -> Iterator[None]:
         if isinstance(error, NoChromium):
             raise BadInput(str(error), "a Chromium or Chrome", "apt install chromium") from error
         if isinstance(error, OcrError):
-            raise BadInput(str(error), "the extra [gui]", INSTALL) from error
+            raise BadInput(str(error), "the extra [gui]", extras.install_command("gui")) from error
         raise
     except ValueError as error:
         from foretell.gui.trace import TraceError

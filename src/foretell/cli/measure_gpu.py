@@ -47,6 +47,7 @@ def measure_on_gpu(task: str, files: list[Path]) -> tuple[str, Device, list[tupl
 
 
 def _problem(task: str) -> Problem:
+    from foretell.extras import missing
     from foretell.kernels.bench.gpu.problem import TaskProblem, from_path
 
     path = Path(task)
@@ -56,8 +57,12 @@ def _problem(task: str) -> Problem:
         raise BadInput(f"there is no file {path}", "a KernelBench problem or a GPU MODE folder", "check the path")
     try:
         return from_path(path)
+    except ModuleNotFoundError as error:
+        if missing(error) is not None:
+            raise  # an extra of Foretell: said as for any other verb
+        raise BadInput(f"{path} imports {error.name}, which is not installed", "its modules installed here") from error
     except ImportError as error:
-        raise BadInput(f"{path} needs a module that is not here: {error}", "torch", "install it") from error
+        raise BadInput(f"{path} cannot be imported: {error}", "its modules installed here") from error
     except (ValueError, OSError) as error:
         expected = "a file with class Model and get_inputs, or a folder with reference.py and task.yml"
         raise BadInput(str(error), expected) from error

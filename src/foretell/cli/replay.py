@@ -306,12 +306,9 @@ def _show(told: Comparison, seconds: float) -> None:
 
 @contextmanager
 def _as_bad_input() -> Iterator[None]:
-    from foretell.kernels.corpus.table import NoArrow
     from foretell.kernels.evaluate.pools import BadTable
 
     try:
         yield
     except BadTable as error:
         raise BadInput(str(error), error.expected, HELP) from error
-    except NoArrow as error:
-        raise BadInput(str(error), "pyarrow") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foretell import extras
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.output import people, progress_console
 
@@ -34,10 +34,7 @@ def features(
     ] = None,
 ) -> None:
     """Train the feature model: boosted trees for speed and failure, with their errors on what was left out."""
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        raise BadInput("scikit-learn is not installed", "scikit-learn", "pip install foretell[data]") from error
+    extras.check("data", "sklearn", "pyarrow")
     from foretell.train.features import Effort, train
 
     rows, devices = _corpus(folder)
@@ -86,9 +83,7 @@ def lm(
     alone: Annotated[bool, typer.Option(help="Do not tell the model what the trees of `features` expect.")] = False,
 ) -> None:
     """Train a language model to forecast, on this machine's GPU (or, slowly, its CPU): an adapter for any base."""
-    for name in ("torch", "transformers", "peft", "scipy", *(() if alone else ("sklearn",))):
-        if importlib.util.find_spec(name) is None:
-            raise BadInput(f"{name} is not installed", "torch, transformers and peft", "pip install foretell[train]")
+    extras.check("train", "torch", "transformers", "peft", "scipy", "pyarrow", *(() if alone else ("sklearn",)))
     if stage not in ("sft", "grpo"):
         raise BadInput(f"there is no stage {stage!r}", "sft or grpo")
     from foretell.kernels.evaluate.data import read
@@ -125,14 +120,14 @@ def _weights(text: str) -> dict[str, float]:
 
 def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:
     """The corpus's rows and their devices; BadInput where it cannot be read or is not there."""
-    from foretell.kernels.corpus.table import NoArrow, files, read
+    from foretell.kernels.corpus.table import files, read
     from foretell.kernels.devices import UnknownDevice, described
 
     try:
         rows = read(folder) if files(folder) else []
         devices = {name: described(name) for name in sorted({r["device"] for r in rows})}
-    except (NoArrow, UnknownDevice) as error:
-        raise BadInput(str(error), "a corpus of known devices, and pyarrow") from error
+    except UnknownDevice as error:
+        raise BadInput(str(error), "a corpus of known devices") from error
     if not rows:
         raise BadInput(f"there is no corpus in {folder}", "corpus_*.parquet", "foretell data import FILE")
     return rows, devices

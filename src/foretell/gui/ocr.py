@@ -7,7 +7,6 @@ not read before, so a screen that changed a little costs a little. Results are r
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import math
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.extras import EXTRAS, MissingPackage, require
 from foretell.gui.elements import look
 from foretell.gui.observation import Pixels
 from foretell.gui.words import Box, Word
@@ -32,14 +32,17 @@ _SURE = 0.5  # what is read with less confidence is no text
 
 
 class OcrError(RuntimeError):
-    """The weights or the library to run them are missing; the message says how to get them."""
+    """The recognition weights are missing or unusable; the message says how to get them."""
 
 
 def weights() -> Path:
-    """The recognition weights inside the installed package; OcrError where there are none."""
+    """The recognition weights inside the installed package.
+
+    Raises MissingPackage if rapidocr is not installed, OcrError if it has no weights.
+    """
     spec = importlib.util.find_spec("rapidocr")
     if spec is None or spec.origin is None:
-        raise OcrError("reading screens needs the package rapidocr: pip install 'foretell[gui]'")
+        raise MissingPackage("rapidocr", EXTRAS["gui"])
     models = Path(spec.origin).parent / "models"
     found = sorted(models.glob("*rec*.onnx"))
     if not found:
@@ -102,10 +105,7 @@ class Ocr:
         if self._session is not None:
             return
         path = self._path or weights()
-        try:
-            onnxruntime: Any = importlib.import_module("onnxruntime")
-        except ImportError as error:
-            raise OcrError("reading screens needs onnxruntime: pip install 'foretell[gui]'") from error
+        onnxruntime: Any = require("onnxruntime", "gui")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3

@@ -20,6 +20,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from foretell.extras import MissingPackage, require
 from foretell.lm.adapter import WrongBase, check_base
 from foretell.lm.attention import unplanned
 from foretell.lm.image import TEXT_ONLY
@@ -88,12 +89,11 @@ class LocalModel:
         with self._lock:
             try:
                 model, tokenizer = self.load()
-            except WrongBase:
+            except (WrongBase, MissingPackage):
                 raise  # asking again will not help, nor will a forecast by other means
             except Exception as error:  # readers of weights raise anything, a plain Exception too
                 text = f"cannot load {self._weights.path} ({type(error).__name__}: {str(error)[:300]})"
-                hint = ": `pip install transformers`" if isinstance(error, ImportError) else ""
-                return [Failure(Trouble.UNREACHABLE, text + hint) for _ in requests]
+                return [Failure(Trouble.UNREACHABLE, text) for _ in requests]
             return _Session(model, tokenizer, self._weights).ask(requests)
 
     def load(self) -> tuple[Any, Any]:
@@ -103,8 +103,8 @@ class LocalModel:
         return self._loaded
 
     def _read(self) -> tuple[Any, Any]:
-        transformers: Any = importlib.import_module("transformers")
-        torch: Any = importlib.import_module("torch")
+        torch: Any = require("torch", "train")
+        transformers: Any = require("transformers", "train")
         path, extra = self._weights.path, {}
         if path.endswith(".gguf"):
             file = Path(path)
@@ -120,7 +120,7 @@ class LocalModel:
         model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **extra)
         if self._weights.adapter is not None:
             check_base(Path(self._weights.adapter), model, self._weights.path)
-            peft: Any = importlib.import_module("peft")
+            peft: Any = require("peft", "train")
             # Added to the weights: beside them it is further products in every layer.
             model = peft.PeftModel.from_pretrained(model, self._weights.adapter).merge_and_unload()
         return model.to(device).eval(), tokenizer

@@ -45,7 +45,8 @@ def split_options(name: str) -> tuple[str, dict[str, str]]:
 
 
 def make_model(name: str, cache_folder: Path | None = None) -> LanguageModel:
-    """The model of that name, its replies kept in `cache_folder` where one is given; BadModelName if there is none.
+    """The model of that name, its replies kept in `cache_folder` where one is given; BadModelName if there is none,
+    MissingPackage if it needs a package that is not installed.
 
     Nothing is loaded or contacted before it is asked something. Files are their own cache.
     """
@@ -91,12 +92,16 @@ def _openai(rest: str, options: _Options) -> LanguageModel:
 
 
 def _local(rest: str, options: _Options) -> LanguageModel:
+    from foretell.extras import check
     from foretell.lm.local import LocalModel, Weights
 
+    check("train", "torch", "transformers")
     path = str(Path(rest).expanduser()) if rest.startswith("~") else rest
     adapter, dtype, device = options.get("adapter"), options.get("dtype", "auto"), options.get("device", "auto")
     if adapter is None and is_adapter(Path(path)):
         path, adapter = _base_of(Path(path), options.get("base")), path
+    if adapter is not None:
+        check("train", "peft")
     return LocalModel(Weights(path, adapter, dtype, device))
 
 

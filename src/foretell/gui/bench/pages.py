@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from foretell.extras import EXTRAS, MissingPackage
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.adapters.playwright import passing
 from foretell.gui.bench.chromium import NoChromium, find_chromium
@@ -160,10 +161,10 @@ class Element:
 
 
 def pages_at() -> Path:
-    """The folder of the task pages."""
+    """The folder of the task pages. Raises MissingPackage if MiniWoB++ is not installed."""
     spec = importlib.util.find_spec("miniwob")
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("The bench needs the task pages of MiniWoB++: install the extra `foretell[gui]`.")
+        raise MissingPackage("miniwob", EXTRAS["gui"])
     return Path(next(iter(spec.submodule_search_locations))) / "html" / "miniwob"
 
 

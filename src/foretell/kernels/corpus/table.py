@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from foretell.extras import require
 from foretell.kernels.candidate import stripped
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get, tasks
@@ -22,18 +23,10 @@ MESSAGE_CHARACTERS = 400
 FOLDER = Path("data")
 
 
-class NoArrow(RuntimeError):
-    """pyarrow is not installed."""
-
-
 def arrow() -> Any:
-    """pyarrow, which only the corpus needs; NoArrow with the remedy where it is missing."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise NoArrow("the corpus is kept as Parquet: `pip install foretell[data]`") from error
-    return pyarrow
+    """pyarrow, which only the corpus needs. Raises MissingPackage if it is not installed."""
+    require("pyarrow.parquet", "data")
+    return require("pyarrow", "data")
 
 
 def schema() -> Any:

@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any
 
+from foretell.extras import require
 from foretell.kernels.device import Device
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.store.locations import cache_dir
@@ -16,7 +17,7 @@ _MATRIX = 8192
 
 
 class NoGpu(RuntimeError):
-    """No CUDA GPU (or no torch that can use it) was found."""
+    """torch finds no CUDA GPU."""
 
 
 def visible_gpus() -> list[str]:
@@ -30,11 +31,8 @@ def visible_gpus() -> list[str]:
 
 
 def detect_gpu(index: int = 0) -> Device:
-    """Describe a GPU; NoGpu where there is none."""
-    try:
-        import torch
-    except ImportError as error:
-        raise NoGpu("torch is not installed: GPU candidates need it (`pip install foretell[gpu]`)") from error
+    """Describe a GPU. Raises NoGpu if there is none, MissingPackage if torch is not installed."""
+    torch = require("torch", "gpu")
     if not torch.cuda.is_available():
         raise NoGpu("torch sees no CUDA GPU on this machine")
     properties = torch.cuda.get_device_properties(index)

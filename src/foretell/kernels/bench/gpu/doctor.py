@@ -6,6 +6,7 @@ import itertools
 import statistics
 from typing import Any
 
+from foretell.extras import MissingPackage
 from foretell.kernels.bench.doctor import Check
 from foretell.kernels.bench.gpu.device import NoGpu, detect_gpu
 
@@ -17,8 +18,10 @@ def gpu_checks() -> list[Check]:
     """Every GPU that is visible here; a single note where there is none. Only the first is tested in two passes."""
     try:
         detect_gpu()
-    except NoGpu as none:
-        return [Check("GPU", None, f"{none}; kernels for one can still be built and forecast here")]
+    except NoGpu as error:
+        return [Check("GPU", None, f"{error}; kernels for one can still be built and forecast here")]
+    except MissingPackage as error:
+        return [Check("GPU", None, f"{error.what}; kernels for one can still be forecast from their source")]
     import torch
 
     return [check for index in range(torch.cuda.device_count()) for check in _one(torch, index)]
