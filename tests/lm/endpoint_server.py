@@ -42,6 +42,7 @@ class Server:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+    connections: int = 0
     most_at_once: int = 0
     _at_once: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -50,6 +51,19 @@ class Server:
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections are kept
+
+        def setup(self) -> None:
+            super().setup()
+            with server.lock:
+                server.connections += 1
+
+        def do_CONNECT(self) -> None:
+            with server.lock:
+                server.paths.append(f"CONNECT {self.path}")
+                server.headers.append(dict(self.headers))
+            self.send_error(server.script(len(server.paths) - 1, {}).status)
+
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             with server.lock:
@@ -76,6 +90,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             sent = data if say.cut_to is None else data[: say.cut_to]
+            self.close_connection = self.close_connection or say.cut_to is not None
             if not say.trickle_s:
                 self.wfile.write(sent)
                 return

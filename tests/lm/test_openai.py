@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -184,9 +185,10 @@ def test_nobody_there() -> None:
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        (b"SSH-2.0-hello\r\n", Trouble.MALFORMED),
+        (b"SSH-2.0-hello\r\n\r\n", Trouble.MALFORMED),
+        (b"SSH-2.0-hello\r\n", Trouble.UNREACHABLE),
         (b"", Trouble.UNREACHABLE),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70_000, Trouble.MALFORMED),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000, Trouble.MALFORMED),
         (b"HTTP/1.1 99999 OK\r\n\r\n", Trouble.MALFORMED),
         (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nxx", Trouble.MALFORMED),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nhel", Trouble.UNREACHABLE),
@@ -198,8 +200,9 @@ def test_what_is_no_http(said: bytes, kind: Trouble) -> None:
         with connection:
             connection.sendall(said)
             connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65536):  # closing with something unread would reset the connection
-                pass
+            with contextlib.suppress(ConnectionResetError):  # the client has seen enough
+                while connection.recv(65536):  # closing with something unread would reset the connection
+                    pass
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
@@ -380,13 +383,3 @@ def test_extra_fields_and_names() -> None:
     assert server.bodies[0]["top_k"] == 1
     assert server.bodies[0]["max_completion_tokens"] == 1024
     assert "max_tokens" not in server.bodies[0]
-
-
-def test_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(lambda i, body: Say(body=completion("by proxy"))) as server:
-        monkeypatch.delenv("no_proxy")
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
-        reply = only(OpenAIModel(Endpoint("http://far.invalid/v1", "m", timeout_s=5.0)).ask([request()]))
-    assert reply.text == "by proxy"
-    assert server.paths == ["http://far.invalid/v1/chat/completions"]

@@ -36,7 +36,7 @@ class OpenAIModel:
         self.name = endpoint.name
         self.endpoint = endpoint
         self.budget = Budget() if budget is None else budget
-        self._transport = Transport()
+        self._transport = Transport(endpoint.concurrency)
         self._pace = Pace(endpoint.requests_per_minute, clock)
         self._clock = clock
         self._sleep = sleep

@@ -133,6 +133,8 @@ def _refusal(endpoint: Endpoint, request: Request, status: int, text: str) -> Fa
         return Failure(Trouble.REFUSED, f"{where} points elsewhere: use the address it points to")
     if status in (401, 403):
         return Failure(Trouble.REFUSED, f"no access to {where}: check the key in {endpoint.key_from}")
+    if status == 407:
+        return Failure(Trouble.REFUSED, f"a proxy refuses access to {where}: put its user and password into http_proxy")
     if status == 404:
         return Failure(Trouble.REFUSED, f"nothing there: {where}: check the address and the model {endpoint.model!r}")
     if status == 413 or code == "context_length_exceeded":
