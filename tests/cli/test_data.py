@@ -31,7 +31,9 @@ def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.Mo
     told = json.loads(printed.stdout)
     assert told["measured"] == 4 and told["left"] == 0
     assert "4 rows in corpus_cpu.parquet" in _run("data", "import", catalogue, "--data", folder)
-    assert "candidates: 4" in _run("data", "stats", "--data", folder)
+    stats = _run("data", "stats", "--data", folder)
+    assert "4 candidates of 1 operations" in stats and "row_sum" in stats and "p90 / p10" in stats
+    assert not set(stats) & set("{}'")
     assert json.loads(_run("data", "stats", "--data", folder, "--json"))["operations"] == 1
     assert "4 rows verified" in _run("data", "verify", "--data", folder)
     assert "train 4" in _run("data", "split", "--out", tmp_path / "splits.json", "--data", folder)
@@ -39,7 +41,7 @@ def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.Mo
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert len(lines) == 4 and {line["split"] for line in lines} == {"train"}
     again = _run("collect", plan, "--into", tmp_path / "other.jsonl", "--corpus", folder)
-    assert "measured 0" in again and "known 4" in again
+    assert "measured 0" in again and "known 4" in again and not set(again) & set("{}'")
 
 
 @pytest.mark.parametrize(("arguments", "says"), [

@@ -24,7 +24,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_the_usual(invoke: Invoke, corpus: Path, own_place: Path) -> None:
-    done = invoke("eval", "--data", corpus, "--resamples", "20", "--json", "e.json", "--html", "out/e.html")
+    done = invoke("eval", "--data", corpus, "--resamples", "20", "--out", "e.json", "--html", "out/e.html")
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert "held_operation: 30 candidates of 2 operations, 6 failures" in said
@@ -43,6 +43,12 @@ def test_the_usual(invoke: Invoke, corpus: Path, own_place: Path) -> None:
     assert told["results"][0]["figures"]["spearman"]["value"] == 0.0
 
 
+def test_json_is_one_document(invoke: Invoke, corpus: Path, own_place: Path) -> None:
+    done = invoke("eval", "--data", corpus, "--resamples", "5", "--forecaster", "roofline", "--json", "--out", "e.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads((own_place / "e.json").read_text())
+
+
 def test_the_page_stands_alone(invoke: Invoke, corpus: Path, own_place: Path) -> None:
     invoke("eval", "--data", corpus, "--resamples", "5", "--html", "e.html", "--split", "held_operation")
     page = (own_place / "e.html").read_text()
@@ -55,7 +61,7 @@ def test_the_page_stands_alone(invoke: Invoke, corpus: Path, own_place: Path) ->
 
 def test_the_same_command_says_the_same(invoke: Invoke, corpus: Path, own_place: Path) -> None:
     def run(*more: str) -> list[dict[str, object]]:
-        arguments = ("--resamples", "5", "--json", "e.json", "--forecaster", "random", *more)
+        arguments = ("--resamples", "5", "--out", "e.json", "--forecaster", "random", *more)
         assert invoke("eval", "--data", corpus, *arguments).exit_code == 0
         found: list[dict[str, object]] = json.loads((own_place / "e.json").read_text())["results"]
         return [{k: v for k, v in r.items() if not k.startswith("seconds")} for r in found]
@@ -65,11 +71,11 @@ def test_the_same_command_says_the_same(invoke: Invoke, corpus: Path, own_place:
 
 
 def test_limits_tiers_and_learning(invoke: Invoke, corpus: Path, own_place: Path) -> None:
-    wanted = ("--forecaster", "online", "--split", "all", "--resamples", "5", "--json", "e.json")
+    wanted = ("--forecaster", "online", "--split", "all", "--resamples", "5", "--out", "e.json")
     assert invoke("eval", "--data", corpus, *wanted, "--limit", "8", "--learn", "3").exit_code == 0
     (one,) = json.loads((own_place / "e.json").read_text())["results"]
     assert one["candidates"] == 4 * (8 - 3) and one["forecaster"] == "online"
-    roofline = ("--forecaster", "roofline", "--split", "all", "--resamples", "5", "--json", "e.json")
+    roofline = ("--forecaster", "roofline", "--split", "all", "--resamples", "5", "--out", "e.json")
     aurocs = {}
     for tier in ("source", "build"):
         assert invoke("eval", "--data", corpus, *roofline, "--tier", tier).exit_code == 0
@@ -80,7 +86,7 @@ def test_limits_tiers_and_learning(invoke: Invoke, corpus: Path, own_place: Path
 
 def test_a_table_of_others(invoke: Invoke, corpus: Path, own_place: Path, tmp_path: Path) -> None:
     foreign = write_foreign(tmp_path / "f.parquet", [foreign_row(cell, i) for cell in range(3) for i in range(9)])
-    told = invoke("eval", "--data", foreign, "--past", corpus, "--resamples", "5", "--json", "e.json")
+    told = invoke("eval", "--data", foreign, "--past", corpus, "--resamples", "5", "--out", "e.json")
     assert told.exit_code == 0, told.output
     found = json.loads((own_place / "e.json").read_text())
     assert found["settings"]["tier"] == "source"
@@ -109,7 +115,7 @@ def test_a_narrow_terminal_leaves_intervals_out(invoke: Invoke, corpus: Path, mo
         (("--data", "other.parquet"), "it lacks task, kind, language, source, device, status, speedup"),
         (("--data", "own.parquet"), "there are no training rows for the controls"),
         (("--html", "."), ". is a directory"),
-        (("--json", "."), ". is a directory"),
+        (("--out", "."), ". is a directory"),
     ],
 )
 def test_bad_input_is_told_plainly(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -61,8 +62,9 @@ def test_a_trace_is_judged_again(invoke: Invoke, tmp_path: Path) -> None:
     episode(tmp_path / "trace")
     done = invoke("rescore", "trace", "--critic", "rules")
     assert done.exit_code == 0, done.output
-    assert "rules: agrees on" in done.output and "of 3 proposals" in done.output
-    assert "where 1 were objected to and 1 sent back" in done.output and "P(bad) is above 0.50" in done.output
+    assert "before  fake objected to 1 of 3 proposals, 1 of them sent back; threshold P(bad) > 0.50" in done.output
+    assert re.search(r"now +rules objects to \d of 3 proposals; threshold P\(bad\) > 0.50", done.output)
+    assert re.search(r"agree +on \d of 3 proposals that both judged", done.output)
     done = invoke("rescore", "trace", "--critic", "rules", "--json")
     told = json.loads(done.stdout)
     assert told["proposals"] == 3 and [row["p_bad_before"] for row in told["rounds"]] == [0.9, 0.2, 0.1]
@@ -77,7 +79,7 @@ def test_a_trace_is_judged_again(invoke: Invoke, tmp_path: Path) -> None:
         (("rescore", "trace", "--critic", "openai:x"), "an endpoint is written openai:MODEL@URL"),
         (("demo", "--task", "world-peace"), "the bench cannot solve a task 'world-peace'"),
         (("demo", "--mode", "loud"), "there is no mode 'loud'"),
-        (("demo", "--out", "trace"), "trace is there already"),
+        (("demo", "--out", "trace"), "trace exists already"),
     ],
 )
 def test_bad_input_is_answered(invoke: Invoke, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -111,4 +113,27 @@ def test_a_guarded_episode_in_chromium(invoke: Invoke, tmp_path: Path) -> None:
     assert told["solved"] and told["mistakes"] == 0 and told["faults"] == []
     page = (tmp_path / "demo" / "replay.html").read_text()
     assert "is in the field that was clicked" in page
-    assert invoke("rescore", "demo", "--critic", "rules", "--json").exit_code == 0
+    again = json.loads(invoke("rescore", "demo", "--critic", "rules", "--json").stdout)
+    assert again["agreement"] == 1.0 and again["objections_now"] == again["objections_before"]
+
+
+def test_the_demo_can_be_run_again(invoke: Invoke, tmp_path: Path) -> None:
+    for folder in ("gui-demo", "gui-demo-2"):
+        done = invoke("demo", "--critic", "rules", "--task", "click-button", "--mistakes", "0")
+        assert done.exit_code == 0, done.output
+        assert f"{folder}/replay.html" in done.output and "True" not in done.output and "solved in" in done.output
+    assert "gui-demo*/" in (Path(__file__).parents[2] / ".gitignore").read_text().splitlines()
+
+
+def test_an_episode_that_is_not_solved_says_why(invoke: Invoke) -> None:
+    """Nobody intervenes in shadow mode, and the agent never gets anything right."""
+    done = invoke("demo", "--critic", "rules", "--mistakes", "1", "--mode", "shadow", "--json")
+    told = json.loads(done.stdout)
+    assert not told["solved"] and told["reason"] == "the agent was not done after 20 steps"
+
+
+def test_a_slow_machine_does_not_spoil_the_demo() -> None:
+    from foretell.gui.demo import LIMITS
+    from foretell.gui.guard import Limits
+
+    assert LIMITS.judgement_s >= 10 * Limits().judgement_s

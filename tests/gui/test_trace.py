@@ -142,7 +142,7 @@ def test_episodes_are_told_apart(tmp_path: Path) -> None:
     assert outcomes == [{"solved": True}, None, {"solved": False}]
     assert len(told.steps) == 5 and all(len(step.rounds) == 1 for step in told.steps)
     page = render_gui_replay(told)
-    for words in ("3 episodes", "Episode 1: First", "Episode 3: Second", "solved: True", "solved: False", 'id="s5"'):
+    for words in ("3 episodes", "Episode 1: First", "Episode 3: Second", "solved: yes", "solved: no", 'id="s5"'):
         assert words in page, words
     assert [one.episode for one in rescore(told, FakeCritic(0.1)).rounds] == [0, 0, 1, 2, 2]
 
@@ -173,6 +173,23 @@ def test_what_was_objected_to_before_is_as_it_was_traced(tmp_path: Path) -> None
     summary = rescore(tmp_path, FakeCritic(0.9, 0.9, 0.6, 0.1), threshold=0.5).summary()
     assert (summary["objections_before"], summary["sent_back_before"], summary["objections_now"]) == (2, 1, 3)
     assert summary["agreement"] == 0.75
+
+
+def test_the_same_judgements_are_the_same_objections(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(FakeCritic(0.9, 0.7, 0.6), threshold=0.8, trace=writer)
+        for step in range(3):
+            guard.after_proposal(Observation(GOAL, form(), step), HIT)
+            guard.executed(HIT)
+    again = rescore(tmp_path, FakeCritic(0.9, 0.7, 0.6))
+    assert [one.objects for one in again.rounds] == [one.objected for one in again.rounds] == [True, False, False]
+    assert [one.threshold_now for one in again.rounds] == [0.8] * 3 and again.summary()["agreement"] == 1.0
+
+
+def test_objections_are_counted_over_all_proposals(tmp_path: Path) -> None:
+    episode(tmp_path)
+    again = rescore(tmp_path, FakeCritic(RuntimeError("blind"), 0.7, 0.3))
+    assert again.summary()["objections_before"] == sum(one.objected for one in again.rounds) == 1
 
 
 def test_judged_again(tmp_path: Path) -> None:
@@ -215,7 +232,7 @@ def test_the_page_holds_all_and_refers_to_nothing(tmp_path: Path) -> None:
         "has not been executed",
         "P(bad) 90%",
         "grounding",
-        "solved: True",
+        "solved: yes",
     ):
         assert words in page, words
     assert page.count("data:image/png;base64,") == 4  # a picture for each of three proposals, and the last screen

@@ -9,6 +9,7 @@ import typer
 from foretell.cli import ask, collect, doctor, evaluate, forecast, measure, replay, report, search, tasks, tell
 from foretell.cli.catalogue import catalogue
 from foretell.cli.data import data
+from foretell.cli.group import Root, help_alone
 from foretell.cli.gui import gui
 from foretell.cli.train import train
 
@@ -16,9 +17,9 @@ _EPILOG = "Start with: foretell doctor, then foretell search softmax --profile q
 
 app = typer.Typer(
     name="foretell",
+    cls=Root,
     help="Look before you run: forecast how a candidate kernel will perform, and measure only where it pays.",
     epilog=_EPILOG,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -39,8 +40,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    help_alone(context)
 
 
 for _verb in (search, ask, tell, measure, forecast, tasks, report, replay, collect, doctor):

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import AsJson, document, progress_console
+from foretell.cli.options import (
+    RunName,
+    budget_option,
+    forecaster_option,
+    language_option,
+    policy_option,
+    profile_option,
+    seed_option,
+    strategy_option,
+)
+from foretell.cli.output import AsJson, command_line, document, progress_console
 
 if TYPE_CHECKING:
     from foretell.cli.parts import Wishes
     from foretell.kernels.search import RunState
     from foretell.lm import Message
 
-_NEW = "For a new run (an old one keeps its own)"
-
-RunName = Annotated[
-    str, typer.Argument(metavar="RUN", help="The run's directory, or its name below runs/.", show_default=False)
-]
+_NEW = "For a new run (an existing run keeps its own settings)"
 
 
 @plainly
@@ -28,40 +35,37 @@ def ask(
     run: RunName,
     parent: Annotated[
         str | None,
-        typer.Option(help="Start from this candidate (an id, or reference), not from the strategy's choice."),
+        typer.Option(metavar="ID", help="Start from this candidate (or `reference`), not from the strategy's choice."),
     ] = None,
-    task: Annotated[str | None, typer.Option(help="The task; starts the run.", rich_help_panel=_NEW)] = None,
-    language: Annotated[
+    task: Annotated[
         str | None,
-        typer.Option(help="cpp (CPU), triton, cuda or torch (GPU).", show_default="cpp", rich_help_panel=_NEW),
+        typer.Option(
+            metavar="TASK", help="The task; starts the run.", rich_help_panel=_NEW, autocompletion=names.tasks
+        ),
     ] = None,
+    language: Annotated[str | None, language_option(_NEW)] = None,
     device: Annotated[
-        str | None, typer.Option(help="Make sure of the device: cpu, gpu or its name.", rich_help_panel=_NEW)
-    ] = None,
-    profile: Annotated[
         str | None,
-        typer.Option(help="Effort: quick, standard or thorough.", show_default="standard", rich_help_panel=_NEW),
+        typer.Option(
+            metavar="DEVICE",
+            help="Fail unless this is the device that measures: cpu, gpu or its name.",
+            rich_help_panel=_NEW,
+            autocompletion=names.one_of(names.KINDS),
+        ),
     ] = None,
-    measurements: Annotated[
-        int | None, typer.Option(help="At most this many measurements.", rich_help_panel=_NEW)
-    ] = None,
-    seconds: Annotated[float | None, typer.Option(help="At most this much device time.", rich_help_panel=_NEW)] = None,
-    candidates: Annotated[int | None, typer.Option(help="At most this many candidates.", rich_help_panel=_NEW)] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="What to measure.", show_default="selective", rich_help_panel=_NEW)
-    ] = None,
-    forecaster: Annotated[
-        str | None, typer.Option(help="Who forecasts.", show_default="online", rich_help_panel=_NEW)
-    ] = None,
-    strategy: Annotated[
-        str | None, typer.Option(help="What to start from next.", show_default="puct", rich_help_panel=_NEW)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of all randomness.", rich_help_panel=_NEW)] = None,
+    profile: Annotated[str | None, profile_option(_NEW)] = None,
+    measurements: Annotated[int | None, budget_option(_NEW, "Measure at most this many candidates.")] = None,
+    seconds: Annotated[float | None, budget_option(_NEW, "Use at most this much device time.", "SECONDS")] = None,
+    candidates: Annotated[int | None, budget_option(_NEW, "Consider at most this many candidates.")] = None,
+    policy: Annotated[str | None, policy_option(_NEW)] = None,
+    forecaster: Annotated[str | None, forecaster_option(_NEW)] = None,
+    strategy: Annotated[str | None, strategy_option(_NEW)] = None,
+    seed: Annotated[int | None, seed_option(_NEW)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what to write next, with all that the run knows of it; then tell what you wrote.
+    """Print a prompt for the next candidate: for you, a coding agent or any language model.
 
-    Starts the run where there is none and --task is given. Asking changes nothing: ask as often as you like.
+    Starts a new run if --task is given. Asking changes nothing. Submit what was written with `foretell tell`.
     """
     from foretell.cli.parts import Wishes
     from foretell.cli.told import budget, candidate_of, check_open, next_parent, parent_named, remember_asked, task_of
@@ -94,7 +98,7 @@ def ask(
             "best": state.incumbent,
             "prompt": _plain(told),
             "budget": budget(state),
-            "tell": f"foretell tell {run_dir} FILE",
+            "tell": command_line("tell", run_dir, "FILE"),
         }
     )
 
@@ -129,7 +133,7 @@ def _start(run_dir: Path, task: str | None, language: str, device: str | None, w
         raise BadInput(
             f"there is no run {run_dir}",
             "a run, or --task to start one there",
-            f"foretell ask {run_dir} --task softmax --language {language}",
+            command_line("ask", run_dir, "--task", "softmax", "--language", language),
         )
     kind = kind_of(language)
     wanted = library.get(task, kind)
@@ -154,9 +158,9 @@ def _check_same(
             raise BadInput(
                 f"the run in {run_dir} is of the {name} {state.config[name]}, not {value}",
                 f"a run of {value}",
-                f"foretell ask {run_dir}, or start another run",
+                f"{command_line('ask', run_dir)}, or start another run",
             )
-    check_wishes(run_dir, state.config, wishes, f"foretell ask {run_dir}")
+    check_wishes(run_dir, state.config, wishes, command_line("ask", run_dir))
     check_device(device, state.device)
 
 
@@ -167,10 +171,11 @@ def _closing(state: RunState, run_dir: Path, language: str) -> str:
     ending = ".cpp" if language == "cpp" else ".py"
     return (
         f"Write the whole program to a file ending in {ending}, or a unified diff against the program to start from to "
-        f"one ending in .diff, and run\n\n    foretell tell {run_dir} FILE\n\n"
+        f"one ending in .diff, and run\n\n    {command_line('tell', run_dir, 'FILE')}\n\n"
         "(with --author language-model if a language model wrote it). It answers with the forecast, the decision and, "
         "if it was measured, the result. Several files may be told at once. Then ask again:\n\n"
-        f"    foretell ask {run_dir}\n\nSpent so far: {left(state)}. At the end `foretell tell {run_dir} --finish` "
+        f"    {command_line('ask', run_dir)}\n\nSpent so far: {left(state)}. At the end "
+        f"`{command_line('tell', run_dir, '--finish')}` "
         "measures the winners again."
     )
 

@@ -6,21 +6,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
+from foretell.cli.group import help_alone
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.store import Catalogue, Row
 
 catalogue = typer.Typer(help="List, show and clear the catalogue of everything measured on this machine.")
+catalogue.callback(invoke_without_command=True)(help_alone)
 _LIST = "foretell catalogue list"
 
 
 @catalogue.command("list")
 @plainly
 def list_(
-    task: Annotated[str | None, typer.Option(help="Only this task.")] = None,
-    device: Annotated[str | None, typer.Option(help="Only devices whose name contains this text.")] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="TASK", help="Only this task.", autocompletion=names.tasks)
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only devices whose name contains this text.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List what the catalogue holds: candidates and the best speedup, by task and device."""
@@ -79,7 +86,9 @@ def show(
 @catalogue.command()
 @plainly
 def clear(
-    task: Annotated[str | None, typer.Option(help="Only this task.")] = None,
+    task: Annotated[
+        str | None, typer.Option(metavar="TASK", help="Only this task.", autocompletion=names.tasks)
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:

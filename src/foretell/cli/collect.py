@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.options import positive
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.corpus.collect import Tally
+
+NO_GPU = "collect on a machine with a GPU, or plan for the CPU: foretell data plan --kind cpu --out plan.jsonl.gz"
 
 
 @plainly
 def collect(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by `foretell data plan`.")],
-    into: Annotated[Path, typer.Option(help="The catalogue to add to (SQLite), made if absent.")],
-    seconds: Annotated[float, typer.Option(help="Begin nothing after this many seconds.")] = float("inf"),
-    corpus: Annotated[Path, typer.Option(help="A corpus whose candidates are not measured again.")] = Path("data"),
+    into: Annotated[Path, typer.Option(metavar="FILE", help="The catalogue to append to (SQLite), created if absent.")],
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            callback=positive,
+            help="Start no measurement after this time.",
+            show_default="no limit",
+        ),
+    ] = None,
+    corpus: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="A corpus whose candidates are not measured again.")
+    ] = Path("data"),
     as_json: AsJson = False,
 ) -> None:
     """Measure the candidates of a plan that neither the catalogue nor the corpus holds.
 
-    Stop it at any time and start it again: it goes on where it was. `foretell data import` makes the corpus of it.
+    Interrupt it at any time; the same command resumes. Then `foretell data import FILE` adds it to the corpus.
     """
     from foretell.cli.parts import bench_of
-    from foretell.kernels.corpus.collect import Tally
     from foretell.kernels.corpus.collect import collect as gather
     from foretell.kernels.corpus.plan import read_plan
     from foretell.kernels.corpus.table import files, known_ids
@@ -44,14 +60,29 @@ def collect(
 
     def tell(task: str, tally: Tally) -> None:
         rate = tally.measured / max(tally.seconds, 1e-9)
-        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured, {rate:5.1f} a second  {task}")
+        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured, {rate:5.1f} per second  {task}")
 
-    with bench_of(kind) as bench:
+    with bench_of(kind, NO_GPU) as bench:
         written = corpus / "written"
-        tally = gather(items, kind, bench, Catalogue(into, fsync=False), known, seconds, written, tell)
+        limit_s = math.inf if seconds is None else seconds
+        tally = gather(items, kind, bench, Catalogue(into, fsync=False), known, limit_s, written, tell)
     told = {"measured": tally.measured, "known": tally.known, "missing": tally.missing, "left": tally.left,
             "seconds": tally.seconds, "statuses": dict(tally.statuses)}  # fmt: skip
     if as_json:
         document(told)
     else:
-        people().print(", ".join(f"{name} {value}" for name, value in told.items()))
+        _show(tally, into)
+
+
+def _show(tally: Tally, into: Path) -> None:
+    console = people()
+    console.print(
+        f"measured {tally.measured} in {tally.seconds:.1f} s, known {tally.known}, missing {tally.missing}, "
+        f"left {tally.left}",
+        soft_wrap=True,
+    )
+    if tally.statuses:
+        statuses = ", ".join(f"{name} {number}" for name, number in tally.statuses.most_common())
+        console.print(f"outcomes: {statuses}", soft_wrap=True, markup=False)
+    if into.exists():
+        console.print(f"next: {command_line('data', 'import', into)}", soft_wrap=True, markup=False)

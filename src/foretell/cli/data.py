@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.group import help_alone
+from foretell.cli.options import MAX_COUNT, CorpusFolder, Seed, positive
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 data = typer.Typer(help="Plan, import, describe, verify, split and export the corpus of measured kernels.")
-Folder = Annotated[Path, typer.Option("--data", help="The folder of the corpus.")]
+data.callback(invoke_without_command=True)(help_alone)
 HERE = Path("data")
+MOST_PROBLEMS = 50
+_SINGULAR = {
+    "devices": "device",
+    "languages": "language",
+    "origins": "origin",
+    "statuses": "status",
+    "splits": "split",
+}
 
 
 @data.command()
 @plainly
 def plan(
-    out: Annotated[Path, typer.Option(help="The plan to write (gzipped JSON lines).")],
-    kind: Annotated[str, typer.Option(help="cpu or gpu.")] = "gpu",
-    per_language: Annotated[int, typer.Option(min=0, help="Settings of each template.")] = 200,
-    rounds: Annotated[int, typer.Option(min=1, help="How often the plan goes through all tasks.")] = 2,
-    seed: int = 0,
-    task: Annotated[list[str] | None, typer.Option(help="Only this task (may be repeated).")] = None,
-    folder: Folder = HERE,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The plan to write (gzipped JSON lines).")],
+    kind: Annotated[
+        str,
+        typer.Option(metavar="KIND", help="Kind of device: cpu or gpu.", autocompletion=names.one_of(names.KINDS)),
+    ] = "gpu",
+    per_language: Annotated[
+        int, typer.Option(metavar="N", min=0, max=MAX_COUNT, help="Candidates per template and language.")
+    ] = 200,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", min=1, max=MAX_COUNT, help="Passes over all tasks: each adds a share of them.")
+    ] = 2,
+    seed: Seed = 0,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TASK", help="Only this task (may be repeated).", autocompletion=names.tasks),
+    ] = None,
+    as_json: AsJson = False,
+    folder: CorpusFolder = HERE,
 ) -> None:
-    """Choose what to measure: settings of every template, and every written kernel."""
+    """Plan what to measure: candidates from every template, and every written kernel."""
     from foretell.kernels.corpus.plan import LANGUAGES, make_plan, write_plan
     from foretell.kernels.library import UnknownTask, get
 
@@ -38,14 +62,19 @@ def plan(
     except UnknownTask as error:
         raise BadInput(str(error), "a task of the library", "foretell tasks") from error
     count = write_plan(out, make_plan(kind, per_language, rounds, seed, names, folder / "written"))
-    people().print(f"{count} candidates planned in {out}; next: foretell collect {out} --into catalogue.sqlite")
+    if as_json:
+        document({"plan": str(out), "candidates": count})
+        return
+    next_command = command_line("collect", out, "--into", "catalogue.sqlite")
+    people().print(f"{count} candidates planned in {out}; next: {next_command}", markup=False, soft_wrap=True)
 
 
 @data.command("import")
 @plainly
 def import_(
     catalogues: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Catalogues or run folders.")],
-    folder: Folder = HERE,
+    folder: CorpusFolder = HERE,
+    as_json: AsJson = False,
 ) -> None:
     """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
     from foretell.kernels.corpus.table import merge
@@ -54,6 +83,9 @@ def import_(
         if not path.exists():
             raise BadInput(f"there is no {path}", "a catalogue or the folder of a run")
     counts = merge(folder, catalogues)
+    if as_json:
+        document({"rows": dict(counts)})
+        return
     people().print(
         ", ".join(f"{count} rows in corpus_{kind}.parquet" for kind, count in counts.items()) or "nothing new"
     )
@@ -61,68 +93,122 @@ def import_(
 
 @data.command()
 @plainly
-def stats(folder: Folder = HERE, as_json: AsJson = False) -> None:
-    """Say what the corpus holds."""
+def stats(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
+    """Show what the corpus holds: counts, and the best speedup and spread of each operation."""
     from foretell.kernels.corpus.stats import summary
 
-    told = summary(_rows(folder))
+    stats = summary(_rows(folder))
     if as_json:
-        document(told)
-        return
-    for name, value in told.items():
-        if name != "by_operation":
-            people().print(f"{name}: {value}")
-    for name, one in told["by_operation"].items():
-        people().print(f"  {name}: {one}")
+        document(stats)
+    else:
+        _show_stats(stats)
+
+
+def _show_stats(stats: Mapping[str, Any]) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from foretell.report.numbers import seconds, times
+
+    console = people()
+    console.print(
+        f"{stats['candidates']:,} candidates of {stats['operations']:,} operations in {stats['families']:,} families; "
+        f"{seconds(stats['device_s'])} of device time, {seconds(stats['build_s'])} of building\n",
+        soft_wrap=True,
+    )
+    counts = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("by", "", "candidates"):
+        counts.add_column(heading, justify="right" if heading == "candidates" else "left")
+    for group in ("devices", "languages", "origins", "statuses", "splits"):
+        ranked = sorted(stats[group].items(), key=lambda one: -one[1])
+        for number, (name, candidates) in enumerate(ranked):
+            counts.add_row(_SINGULAR[group] if number == 0 else "", escape(name), f"{candidates:,}")
+    console.print(counts)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("operation", "device", "candidates", "failed", "best", "median", "p90 / p10"):
+        table.add_column(heading, justify="left" if heading in ("operation", "device") else "right")
+    for name, one in stats["by_operation"].items():
+        kind, _, operation = name.partition(" ")
+        speeds = ("–" if one[key] is None else times(one[key], sign="x") for key in ("best", "median", "spread"))
+        table.add_row(escape(operation), kind, f"{one['candidates']:,}", f"{one['failed']:,}", *speeds)
+    console.print(table)
+    console.print("best and median are speedups over the reference; p90 / p10 is their spread", style="dim")
 
 
 @data.command()
 @plainly
-def verify(folder: Folder = HERE) -> None:
-    """Prove it: identities, no duplicates, no leaks across splits, nothing told by stripped sources."""
+def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
+    """Check the corpus: identities, duplicates, leaks across splits, and comments left in stripped sources."""
     from foretell.kernels.corpus.verify import problems
 
     rows = _rows(folder)
     found = list(problems(rows))
-    for words in found[:50]:
-        people().print(words, markup=False)
+    if as_json:
+        document({"ok": not found, "rows": len(rows), "problems": found})
+    else:
+        for words in found[:MOST_PROBLEMS]:
+            people().print(words, markup=False)
+        people().print(f"{len(found)} problems in {len(rows)} rows" if found else f"{len(rows)} rows verified")
     if found:
-        people().print(f"{len(found)} things are wrong in {len(rows)} rows")
         raise typer.Exit(FAILED)
-    people().print(f"{len(rows)} rows verified")
 
 
 @data.command()
 @plainly
-def split(out: Annotated[Path, typer.Option(help="JSON: row ids by split.")], folder: Folder = HERE) -> None:
+def split(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The JSON file to write: row ids by split.")],
+    folder: CorpusFolder = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Write which candidate is in which split."""
     named: dict[str, list[str]] = {}
     for r in _rows(folder):
         named.setdefault(r["split"], []).append(r["key"])
     out.write_text(json.dumps(named, indent=1) + "\n")
-    people().print(", ".join(f"{name} {len(keys)}" for name, keys in sorted(named.items())))
+    if as_json:
+        document({"file": str(out), "rows": {name: len(keys) for name, keys in sorted(named.items())}})
+    else:
+        people().print(", ".join(f"{name} {len(keys)}" for name, keys in sorted(named.items())))
 
 
 @data.command()
 @plainly
-def export(out: Annotated[Path, typer.Option(help="JSON lines to write.")], folder: Folder = HERE) -> None:
+def export(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file of JSON lines to write.")],
+    folder: CorpusFolder = HERE,
+    as_json: AsJson = False,
+) -> None:
     """Write the corpus as JSON lines, each row with its split."""
     rows = _rows(folder)
     with out.open("w", encoding="utf-8") as file:
         for r in rows:
             file.write(json.dumps({**r, "features": dict(r["features"])}) + "\n")
-    people().print(f"{len(rows)} rows in {out}")
+    if as_json:
+        document({"file": str(out), "rows": len(rows)})
+    else:
+        people().print(f"{len(rows)} rows in {out}", markup=False, soft_wrap=True)
 
 
 @data.command()
 @plainly
 def rebuild(
-    features: Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines of features, made if absent.")],
-    seconds: Annotated[float, typer.Option(help="Build no longer than this.")] = float("inf"),
-    apply: Annotated[bool, typer.Option(help="Put what the file says into the corpus; build nothing.")] = False,
-    folder: Folder = HERE,
+    features: Annotated[
+        Path, typer.Argument(metavar="FILE", help="JSON lines of features, created if absent, else continued.")
+    ],
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", callback=positive, help="Start no build after this time.", show_default="no limit"
+        ),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the features in FILE into the corpus; build nothing.")
+    ] = False,
+    folder: CorpusFolder = HERE,
+    as_json: AsJson = False,
 ) -> None:
-    """Build the GPU candidates again for features that a newer reader sees; nothing is measured, no GPU is needed."""
+    """Build the GPU candidates again to extract new features; nothing is measured, no GPU is needed."""
     from foretell.kernels.corpus import rebuild as again
     from foretell.kernels.corpus.table import arrow, write
 
@@ -133,15 +219,23 @@ def rebuild(
     rows = arrow().parquet.read_table(path).to_pylist()
     if apply:
         write(path, again.applied(rows, known))
-        people().print(f"{len(known)} candidates' features in {path}")
+        if as_json:
+            document({"corpus": str(path), "applied": len(known)})
+        else:
+            people().print(f"features of {len(known)} candidates written into {path}", markup=False)
         return
     try:
         left = again.wanting(rows, set(known))
     except again.OtherToolchain as error:
         raise BadInput(str(error), "the toolchain of the rows", "install those versions") from error
     with progress_console().status("building") as status:
-        count = again.rebuild(left, features, seconds, lambda n: status.update(f"{n} of {len(left)} built"))
-    people().print(f"{count} built, {len(left) - count} left; next: foretell data rebuild {features} --apply")
+        limit_s = math.inf if seconds is None else seconds
+        count = again.rebuild(left, features, limit_s, lambda n: status.update(f"{n} of {len(left)} built"))
+    if as_json:
+        document({"features": str(features), "built": count, "left": len(left) - count})
+        return
+    next_command = command_line("data", "rebuild", features, "--apply")
+    people().print(f"{count} built, {len(left) - count} left; next: {next_command}", markup=False, soft_wrap=True)
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

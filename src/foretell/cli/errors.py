@@ -138,7 +138,7 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
         try:
             verb(*args, **kwargs)
         except KeyboardInterrupt:
-            _tell(Problem("interrupted"), as_json=bool(kwargs.get("as_json")))
+            show_problem(Problem("interrupted"), as_json=bool(kwargs.get("as_json")))
             raise typer.Exit(INTERRUPTED) from None
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
@@ -146,13 +146,14 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
             problem = explain(error)
             if problem is None:
                 raise
-            _tell(problem, as_json=bool(kwargs.get("as_json")))
+            show_problem(problem, as_json=bool(kwargs.get("as_json")))
             raise typer.Exit(problem.code) from None
 
     return run
 
 
-def _tell(problem: Problem, as_json: bool) -> None:
+def show_problem(problem: Problem, as_json: bool) -> None:
+    """Print a problem on standard error and, if `as_json`, as the one document on standard output."""
     if as_json:
         document: dict[str, Any] = {"error": asdict(problem)}
         print(json.dumps(document))

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import people, progress_console
+from foretell.cli.options import MAX_COUNT, MAX_RESAMPLES, Seed
+from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.evaluate.controls import Past
@@ -29,36 +31,69 @@ LABEL_WIDTH, INTERVAL_WIDTH = 40, 25  # columns; where they do not fit, the term
 @plainly
 def evaluate(
     forecaster: Annotated[
-        list[str] | None, typer.Option(help=f"Who is judged (may be repeated); {', '.join(USUAL)} if not given.")
+        list[str] | None,
+        typer.Option(
+            metavar="FORECASTER",
+            help="A forecaster to judge (may be repeated).",
+            show_default=", ".join(USUAL),
+            autocompletion=names.one_of(names.EVAL_FORECASTERS),
+        ),
     ] = None,
     split: Annotated[
-        list[str] | None, typer.Option(help="Which rows (may be repeated); the held-out splits if not given, or all.")
+        list[str] | None,
+        typer.Option(
+            metavar="SPLIT",
+            help="Rows to judge on (may be repeated).",
+            show_default="the held-out splits, else all",
+            autocompletion=names.one_of(names.SPLITS),
+        ),
     ] = None,
-    data: Annotated[Path, typer.Option(help="The folder of the corpus, or one Parquet file.")] = HERE,
-    tier: Annotated[str | None, typer.Option(help="What is shown: source, or build (with its features).")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many candidates of each pool.")] = None,
-    learn: Annotated[int, typer.Option(min=0, help="Measurements of a pool to learn from before the rest.")] = 0,
-    past: Annotated[Path, typer.Option(help="The corpus whose training rows the controls know.")] = HERE,
-    resamples: Annotated[int, typer.Option(min=1, help="Resamples for the intervals.")] = 400,
-    seed: int = 0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write everything as JSON.")] = None,
-    html_file: Annotated[Path | None, typer.Option("--html", help="Write a page with charts.")] = None,
+    data: Annotated[Path, typer.Option(metavar="CORPUS", help="The folder of the corpus, or one Parquet file.")] = HERE,
+    tier: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIER",
+            help="What forecasters see: source, or build (with features of the build).",
+            show_default="build for a corpus",
+            autocompletion=names.one_of(names.TIERS),
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_COUNT, help="At most this many candidates of each operation."),
+    ] = None,
+    learn: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, max=MAX_COUNT, help="Measurements of each operation to learn from first."),
+    ] = 0,
+    past: Annotated[
+        Path, typer.Option(metavar="CORPUS", help="The corpus whose training rows `constant` and `random` draw on.")
+    ] = HERE,
+    resamples: Annotated[
+        int, typer.Option(metavar="N", min=1, max=MAX_RESAMPLES, help="Bootstrap resamples for the intervals.")
+    ] = 400,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the JSON document here.")] = None,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with charts here.")
+    ] = None,
 ) -> None:
     """Judge forecasters on recorded measurements: accuracy, calibration, ranking, failures found."""
     from foretell.kernels.evaluate.judge import judge
     from foretell.kernels.evaluate.metrics import assess
 
-    for path in (json_file, html_file):
+    for path in (out, html_file):
         if path is not None and path.is_dir():
             raise BadInput(f"{path} is a directory", "the name of a file to write", str(path / "evaluation"))
-    names = list(dict.fromkeys(forecaster or USUAL))
+    chosen = list(dict.fromkeys(forecaster or USUAL))
     with _as_bad_input():
         with progress_console().status("reading"):
             rows = _read(data)
             shown = _tier(tier, rows)
             parts = {name: _limited(rows.pools(name, shown), limit, seed) for name in split or rows.default_splits()}
-            known = _past(rows, past) if {"constant", "random"} & set(names) else None
-        tellers = {name: _forecaster(name, known, seed) for name in names}
+            known = _past(rows, past) if {"constant", "random"} & set(chosen) else None
+        tellers = {name: _forecaster(name, known, seed) for name in chosen}
         results = []
         for part, pools in parts.items():
             _check_some_left(part, pools, learn)
@@ -67,16 +102,20 @@ def evaluate(
                     judged = judge(teller, pools, learn, seed)
                     results.append(assess(judged, name, part, seed, resamples))
     settings = {"data": data.name or str(data), "tier": shown, "learn": learn, "limit": limit or "none", "seed": seed}
-    _show(results)
-    if json_file is not None:
-        _write_json(json_file, settings | {"resamples": resamples}, results)
+    told = {"settings": settings | {"resamples": resamples}, "results": [r.to_dict() for r in results]}
+    if as_json:
+        document(told)
+    else:
+        _show(results)
+    if out is not None:
+        _write_json(out, told)
     if html_file is not None:
         from foretell.report.evaluation import write_evaluation
 
         write_evaluation(results, settings, html_file)
-    for path in (json_file, html_file):
+    for path in (out, html_file):
         if path is not None:
-            people().print(str(path), soft_wrap=True, markup=False)
+            people(as_json).print(str(path), soft_wrap=True, markup=False)
 
 
 def _read(path: Path) -> Data:
@@ -130,8 +169,8 @@ def _forecaster(name: str, known: Past | None, seed: int) -> Forecaster:
     try:
         return make(name, seed)
     except UnknownForecaster as error:
-        names = ", ".join((*CONTROLS, *FORECASTERS))
-        raise BadInput(f"there is no forecaster {name!r}", names, HELP) from error
+        known_names = ", ".join((*CONTROLS, *FORECASTERS))
+        raise BadInput(f"there is no forecaster {name!r}", known_names, HELP) from error
     except BadModelName as error:
         raise BadInput(str(error), "the name of a language model as docs/lm.md has it", HELP) from error
 
@@ -185,13 +224,12 @@ def _show(results: Sequence[Result]) -> None:
                 strong = f"[bold green]{value}[/]" if i in ahead else value
                 cells.append(f"{strong} [dim]{interval}[/]" if interval and roomy else strong)
             table.add_row(f"{figure.label} [dim]{figure.arrow}[/]", *cells)
-        table.add_row("time a forecast", *(seconds(r.seconds_each) for r in ours))
+        table.add_row("time per forecast", *(seconds(r.seconds_each) for r in ours))
         if any(r.troubles for r in ours):
             table.add_row("forecasts in trouble", *(percent(r.troubles_share, 1) for r in ours))
         console.print(table)
 
 
-def _write_json(path: Path, settings: dict[str, Any], results: Sequence[Result]) -> None:
+def _write_json(path: Path, told: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = {"settings": settings, "results": [r.to_dict() for r in results]}
     path.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")

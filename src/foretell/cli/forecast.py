@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import FAILED, plainly
-from foretell.cli.measure import Files, TaskName
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.measure import Files
+from foretell.cli.options import TaskName, forecaster_option
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.belief import Forecast
@@ -35,18 +37,22 @@ Found = list[tuple[Path, "Candidate", "Build | None", "Forecast"]]
 def forecast(
     task: TaskName,
     files: Files,
-    forecaster: Annotated[
+    forecaster: Annotated[str | None, forecaster_option(default="online; features with --device")] = None,
+    device: Annotated[
         str | None,
-        typer.Option(help="Who forecasts: online, features, roofline, online:NAME, cascade:NAME,... or a model."),
+        typer.Option(
+            metavar="GPU",
+            help="Forecast for this GPU, which need not be present: h200, h100, a100, rtx4090, ...",
+            show_default="this machine's CPU",
+            autocompletion=names.devices,
+        ),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="A GPU, there or not: h200, h100, a100, rtx4090, ...")] = None,
-    source_only: Annotated[bool, typer.Option(help="Do not build: say what the source alone tells.")] = False,
+    source_only: Annotated[bool, typer.Option(help="Do not build: forecast from the source alone.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how your kernels would do, without running them.
+    """Forecast the speedup of your kernels without running them.
 
-    `features` is a model of thousands of measured kernels, and speaks for a GPU. For this machine's CPU `online`
-    corrects it by what was measured here.
+    `features` is a model trained on thousands of measured kernels; `online` corrects it by what was measured here.
     """
     if device is not None:
         _for_gpu(task, files, forecaster or "features", device, source_only, as_json)
@@ -174,15 +180,17 @@ def _show(
     reasons: list[dict[str, Any] | None] | None = None,
     basis: str = "nothing was measured here yet",
 ) -> None:
+    from rich.markup import escape
+
     from foretell.report.numbers import count
 
     console = people()
-    console.print(f"[bold]{task.name}[/] on {device.name}, not run")
+    console.print(f"[bold]{task.name}[/] on {escape(device.name)}, not run")
     if learnt:
         basis = f"learnt from {count(learnt, 'measurement')} made here"
     if all(build is None for _, _, build, _ in found):
         basis += ", from the source alone"
-    console.print(f"[dim]forecaster {teller}, {basis}[/]\n")
+    console.print(f"[dim]forecaster {escape(teller)}, {basis}[/]\n")
     for (path, _, build, told), why in zip(found, reasons or [None] * len(found), strict=True):
         if build is None or build.ok:
             _show_one(path, told)
@@ -192,9 +200,9 @@ def _show(
             _show_unbuilt(path, build)
     if device.kind == "gpu":
         return
-    names = " ".join(str(path) for path, _, build, _ in found if build is None or build.ok)
-    if names:
-        console.print("To find out:", f"[bold]foretell measure {task.name} {names}[/]", soft_wrap=True)
+    paths = [path for path, _, build, _ in found if build is None or build.ok]
+    if paths:
+        console.print("To find out:", f"[bold]{escape(command_line('measure', task.name, *paths))}[/]", soft_wrap=True)
         if not learnt:
             console.print(f"To teach the forecaster: [bold]foretell search {task.name} --profile quick[/]")
 
@@ -242,8 +250,10 @@ def _show_why(why: dict[str, Any]) -> None:
 
 
 def _show_unbuilt(path: Path, build: Build) -> None:
+    from rich.markup import escape
+
     console = people()
-    console.print("[red]does not build[/] ", str(path))
+    console.print(f"[red]does not build[/]  {escape(str(path))}")
     for line in build.message.strip().splitlines()[:MESSAGE_LINES]:
         console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print()

@@ -2,52 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from foretell import extras
+from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.group import help_alone
+from foretell.cli.options import Seed, finite
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.gui.judgement import Critic
     from foretell.gui.ocr import Ocr
-    from foretell.gui.rescore import Again
     from foretell.gui.threshold import Threshold
 
 gui = typer.Typer(help="Guard computer-use agents: a demonstration, replays of traces, and judging them again.")
+gui.callback(invoke_without_command=True)(help_alone)
 PAGE = "replay.html"
 CRITICS = "embedded, rules, or a model that sees, such as openai:MODEL@http://localhost:8000/v1"
 HELP = "foretell gui --help"
 _PICTURES = ("PIL", "cv2")
 _SIGHT = (*_PICTURES, "rapidocr", "onnxruntime")
-CriticName = Annotated[str, typer.Option("--critic", help=f"{CRITICS}.")]
-TraceFolder = Annotated[Path, typer.Argument(metavar="TRACE", help="The folder that a guard traced into.")]
+CriticName = Annotated[
+    str,
+    typer.Option("--critic", metavar="CRITIC", help=f"{CRITICS}.", autocompletion=names.one_of(names.CRITICS)),
+]
+TraceFolder = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="The folder of a trace, such as `foretell gui demo` writes.")
+]
+DEMO = Path("gui-demo")
 
 
 @gui.command()
 @plainly
 def demo(
-    task: Annotated[str | None, typer.Option(help="A MiniWoB++ task that the bench can solve.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which episode of the task, and which mistakes.")] = 4,
-    mistakes: Annotated[float, typer.Option(min=0.0, max=1.0, help="Chance of a mistake in each step.")] = 0.6,
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="TASK", help="A MiniWoB++ task that the agent can solve.", show_default="login-user"),
+    ] = None,
+    seed: Seed = 4,
+    mistakes: Annotated[
+        float,
+        typer.Option(
+            metavar="P", min=0.0, max=1.0, callback=finite, help="Probability of a mistake in each step, 0 to 1."
+        ),
+    ] = 0.6,
     critic: CriticName = "embedded",
-    mode: Annotated[str, typer.Option(help="enforce, advise or shadow.")] = "enforce",
-    bound: Annotated[float, typer.Option(help="False interruptions at most; of the embedded critic.")] = 0.02,
-    threshold: Annotated[float | None, typer.Option(help="P(bad) above which to object, instead of a bound.")] = None,
-    out: Annotated[Path, typer.Option(help="A new folder for the trace and its page.")] = Path("gui-demo"),
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE",
+            help="enforce (send wrong proposals back), advise (comment) or shadow (only record).",
+            autocompletion=names.one_of(names.MODES),
+        ),
+    ] = "enforce",
+    bound: Annotated[
+        float,
+        typer.Option(
+            metavar="RATE",
+            min=0.0,
+            max=1.0,
+            callback=finite,
+            help="Largest accepted rate of false interruptions (embedded critic).",
+        ),
+    ] = 0.02,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P", min=0.0, max=1.0, callback=finite, help="Object if P(bad) is above this, whatever the bound."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="New folder for the trace and its page.", show_default="gui-demo, gui-demo-2, ..."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Play a guarded episode in headless Chromium: a scripted agent makes mistakes, the guard watches the pixels."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadInput(f"{out} is there already", "a new or empty folder for the trace", "--out FOLDER")
+    if out is not None and not _is_free(out):
+        raise BadInput(f"{out} exists already", "a new or empty folder for the trace", "--out FOLDER")
     extras.check("gui", "playwright", "miniwob", *_SIGHT)
+    folder = out or _next_free(DEMO)
     with _gui_errors():
         from foretell.gui import demo as show
         from foretell.gui.bench.oracles import TASKS
@@ -66,13 +110,14 @@ def demo(
         reader = Ocr()
         judge = make_critic(critic, reader)
         limit = _threshold(judge, bound) if threshold is None else threshold
-        with progress_console().status(f"playing {task}"), Page() as page, TraceWriter(out) as writer:
-            guard = Guard(judge, Historian(reader), limit, Mode(mode), trace=writer)
+        with progress_console().status(f"playing {task}"), Page() as page, TraceWriter(folder) as writer:
+            guard = Guard(judge, Historian(reader), limit, Mode(mode), limits=show.LIMITS, trace=writer)
             told = show.play(page, guard, task, seed, mistakes)
-        path = _write_page(out, out / PAGE)
+        path = _write_page(folder, folder / PAGE)
     if as_json:
         faults = [asdict(fault) for fault in guard.faults]
-        document({**asdict(told), "task": task, "seed": seed, "faults": faults, "trace": str(out), "page": str(path)})
+        where = {"trace": str(folder), "page": str(path)}
+        document({**asdict(told), "task": task, "seed": seed, "faults": faults, **where})
         return
     console = people()
     console.print(told.goal, markup=False, soft_wrap=True)
@@ -80,13 +125,27 @@ def demo(
     for fault in guard.faults:
         console.print(f"{fault.where}: {fault.message}", style="dim", markup=False, soft_wrap=True)
     console.print(str(path), markup=False, soft_wrap=True)
+    console.print(f"next  {command_line('gui', 'rescore', folder, '--critic', 'rules')}", style="dim", soft_wrap=True)
+
+
+def _is_free(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
+def _next_free(folder: Path) -> Path:
+    """The folder, or the first of `folder-2`, `folder-3`, ... that holds nothing yet."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((folder,), numbered) if _is_free(path))
 
 
 @gui.command()
 @plainly
 def replay(
     trace: TraceFolder,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The page to write.", show_default=PAGE)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The page to write.", show_default=f"TRACE/{PAGE}"),
+    ] = None,
 ) -> None:
     """Write the page of a trace: one self-contained HTML file."""
     path = out or trace / PAGE
@@ -102,39 +161,40 @@ def rescore(
     trace: TraceFolder,
     critic: CriticName = "embedded",
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="P(bad) above which the new critic objects.")
-    ] = 0.5,
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            callback=finite,
+            help="The new critic objects if P(bad) is above this.",
+            show_default="as in the trace if it is the same critic, else the critic's own",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge the proposals of a trace with another critic, and say how far it agrees with the one that was there."""
+    """Judge the proposals of a trace again, with the same or another critic, and compare the objections."""
     extras.check("gui", *(_SIGHT if critic == "embedded" else _PICTURES))
     with _gui_errors():
+        from foretell.gui.rescore import critics_of
         from foretell.gui.rescore import rescore as again
+        from foretell.gui.threshold import DEFAULT_BOUND
         from foretell.gui.trace import read
 
-        told = read(trace)
+        recorded = read(trace)
         judge = make_critic(critic)
+        limit: Threshold | float | None = threshold
+        if threshold is None and critics_of(recorded) != (judge.name,):
+            limit = _threshold(judge, DEFAULT_BOUND)
         with progress_console().status("judging"):
-            found = again(told, judge, threshold)
-    summary = found.summary()
+            rescored = again(recorded, judge, limit)
+    from foretell.cli.gui_rescored import rows, show_rescored
+
     if as_json:
-        rows = [
-            {
-                "episode": one.episode,
-                "step": one.step,
-                "revision": one.revision,
-                "objected_before": one.objected,
-                "p_bad_before": None if one.before is None else one.before.p_bad,
-                "p_bad_now": None if one.now is None else one.now.p_bad,
-                "error_now": None if one.now is None or one.now.error is None else one.now.error.value,
-                "fault": one.fault,
-            }
-            for one in found.rounds
-        ]
-        document({**summary, "rounds": rows})
+        document({**rescored.summary(), "rounds": rows(rescored)})
     else:
-        _show(found.rounds, summary)
-    if found.rounds and all(one.now is None for one in found.rounds):
+        show_rescored(people(), rescored)
+    if rescored.rounds and all(one.now is None for one in rescored.rounds):
         raise typer.Exit(FAILED)
 
 
@@ -185,39 +245,6 @@ def _write_page(trace: Path, path: Path) -> Path:
         return write_gui_replay(trace, path)
     except ValueError as error:
         raise BadInput(str(error), "the folder of a trace with at least one step", HELP) from error
-
-
-def _show(rounds: Sequence[Again], summary: Mapping[str, Any]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from foretell.report.numbers import percent
-
-    console = people()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in ("step", "proposal", "P(bad)\nbefore", "P(bad)\nnow"):
-        table.add_column(name, justify="right")
-    table.add_column("it may be")
-    for one in rounds:
-        chances = ["–" if said is None else percent(said.p_bad) for said in (one.before, one.now)]
-        error = one.now.error.value if one.now is not None and one.now.error is not None else one.fault
-        table.add_row(str(one.step + 1), str(one.revision + 1), *chances, escape(error))
-    console.print(table)
-    agreed = "–" if summary["agreement"] is None else percent(summary["agreement"])
-    console.print(
-        f"{summary['critic']}: agrees on {agreed} of {summary['judged_by_both']} proposals that both judged; "
-        f"objects to {summary['objections_now']} where {summary['objections_before']} were objected to "
-        f"and {summary['sent_back_before']} sent back",
-        markup=False,
-        soft_wrap=True,
-    )
-    console.print(
-        f"{summary['critic']} objects where P(bad) is above {summary['threshold']:.2f}; what was objected to before is "
-        "as the trace has it",
-        style="dim",
-        markup=False,
-        soft_wrap=True,
-    )
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foretell.cli.errors import FAILED, plainly
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.options import TaskOrProblem
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -23,19 +24,11 @@ Files = Annotated[
     list[Path],
     typer.Argument(metavar="FILE...", help="Sources that define the task's entry point.", show_default=False),
 ]
-TaskName = Annotated[
-    str,
-    typer.Argument(
-        metavar="TASK",
-        help="A task (`foretell tasks` lists them), a KernelBench problem file or a GPU MODE folder.",
-        show_default=False,
-    ),
-]
 MESSAGE_LINES = 8
 
 
 @plainly
-def measure(task: TaskName, files: Files, as_json: AsJson = False) -> None:
+def measure(task: TaskOrProblem, files: Files, as_json: AsJson = False) -> None:
     """Check and time your kernels against the task's reference.
 
     C++ files run on this machine's CPU, Python files (Triton, CUDA, torch) on its GPU.
@@ -93,17 +86,20 @@ def _document(task: str, device: Device, found: list[Found]) -> dict[str, Any]:
 
 
 def _show(task: str, device: Device, found: list[Found]) -> None:
+    from rich.markup import escape
+
     console = people()
-    console.print(f"[bold]{task}[/] on {device.name}\n", highlight=False)
+    console.print(f"[bold]{escape(task)}[/] on {escape(device.name)}\n", highlight=False)
     for path, _, outcome in found:
         show_outcome(path, outcome)
     best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
     if best is not None:
         console.print(f"[dim]{best.method}[/]\n")
         if device.kind == "cpu":
-            console.print(f"Next: [bold]foretell search {task}[/] to see how much faster it can get")
+            console.print(f"Next: [bold]{command_line('search', task)}[/] to see how much faster it can get")
     else:
-        console.print(f"Next: mend it and measure again; [bold]foretell tasks {task}[/] tells what is checked")
+        tasks = command_line("tasks", task)
+        console.print(f"Next: fix it and measure again; [bold]{tasks}[/] shows what is checked")
 
 
 def show_outcome(path: Path, outcome: Measurement) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 from typing import Annotated, Any
 
@@ -13,13 +15,25 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 
 def people(as_json: bool = False) -> Console:
-    """The console for people: standard output, or standard error where standard output belongs to a JSON document."""
-    return Console(stderr=as_json, highlight=False, emoji=False)
+    """The console for people: standard output, or standard error if standard output belongs to a JSON document."""
+    return _console(stderr=as_json)
 
 
 def progress_console() -> Console:
     """The console for progress, which never belongs on standard output."""
-    return Console(stderr=True, highlight=False, emoji=False)
+    return _console(stderr=True)
+
+
+def _console(stderr: bool) -> Console:
+    """NO_COLOR also removes bold and dim text, so that what it leaves is the text alone."""
+    return Console(
+        stderr=stderr, highlight=False, emoji=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
+    )
+
+
+def command_line(*words: object) -> str:
+    """A `foretell` command to suggest: every word is quoted for a shell where it needs to be."""
+    return shlex.join(("foretell", *(str(word) for word in words)))
 
 
 def document(data: Any) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foretell.cli.errors import BadInput
+from foretell.cli.names import LANGUAGES
+from foretell.cli.output import command_line
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from foretell.kernels.task import Task
 
 LANGUAGE = "cpp"
-LANGUAGES = ("cpp", "triton", "cuda", "torch")
 CATALOGUE_NAME = "catalogue.sqlite"
 OLD_CATALOGUE_NAME = "catalogue.jsonl"
 
@@ -74,9 +75,9 @@ def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wi
         raise BadInput(
             f"the run in {run_dir} is of the task {there['task']}, not {task.name}",
             f"a run of {task.name}",
-            f"foretell search {there['task']} --resume {run_dir}",
+            command_line("search", there["task"], "--resume", run_dir),
         )
-    check_wishes(run_dir, there, wishes, f"foretell search {task.name} --resume {run_dir}")
+    check_wishes(run_dir, there, wishes, command_line("search", task.name, "--resume", run_dir))
     config = SearchConfig.from_resolved(there)
     return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"], there["proposer"])
 
@@ -180,8 +181,10 @@ def kind_of(language: str) -> str:
 
 
 @contextmanager
-def bench_of(kind: str) -> Iterator[Bench]:
-    """This machine's bench of a kind; BadInput where it has none."""
+def bench_of(
+    kind: str, without_gpu: str = "--language cpp runs on the CPU; or use a machine with a GPU"
+) -> Iterator[Bench]:
+    """This machine's bench of a kind. Raises BadInput with the advice `without_gpu` if a GPU is needed and absent."""
     if kind == "cpu":
         from foretell.kernels.bench.cpu import CpuBench
 
@@ -193,9 +196,7 @@ def bench_of(kind: str) -> Iterator[Bench]:
         try:
             bench = GpuBench()
         except NoGpu as error:
-            raise BadInput(
-                str(error), "a CUDA GPU to measure on", "--language cpp runs on the CPU; or work where there is one"
-            ) from error
+            raise BadInput(str(error), "a CUDA GPU to measure on", without_gpu) from error
     try:
         yield bench
     finally:

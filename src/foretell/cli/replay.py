@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import INTERRUPTED, BadInput, plainly
+from foretell.cli.options import MAX_COUNT, Jobs
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -38,26 +40,37 @@ def replay(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE...",
-            help="A corpus (folder or Parquet), tables of tuning spaces, or Kernel Tuner cache files; data by default.",
+            metavar="[FILE]...",
+            help="A corpus (folder or Parquet), tables of tuning spaces, or Kernel Tuner cache files.",
+            show_default="data",
         ),
     ] = None,
     policy: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="POLICY",
             help="value, selective, top, random, all; on tuning spaces also tuner.",
+            autocompletion=names.one_of(names.REPLAY_POLICIES),
             show_default="value, top, random; on tuning spaces tuner, value, random",
             rich_help_panel=_WHO,
         ),
     ] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(help="puct, greedy, beam, islands, random.", show_default="puct", rich_help_panel=_WHO),
+        typer.Option(
+            metavar="STRATEGY",
+            help="puct, greedy, beam, islands, random.",
+            show_default="puct",
+            rich_help_panel=_WHO,
+            autocompletion=names.one_of(names.STRATEGIES),
+        ),
     ] = None,
     forecaster: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="FORECASTER",
             help="online, features, roofline, none, online:NAME. On tuning spaces none or online:none.",
+            autocompletion=names.one_of(names.REPLAY_FORECASTERS),
             show_default="online; on tuning spaces online:none",
             rich_help_panel=_WHO,
         ),
@@ -65,55 +78,86 @@ def replay(
     split: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="SPLIT",
             help="Rows of the corpus (may be repeated).",
+            autocompletion=names.one_of(names.SPLITS),
             show_default="held_operation, held_family",
             rich_help_panel=_WHERE,
         ),
     ] = None,
     operation: Annotated[
-        list[str] | None, typer.Option(help="Only this operation (may be repeated).", rich_help_panel=_WHERE)
+        list[str] | None,
+        typer.Option(
+            metavar="OPERATION",
+            help="Only this operation (may be repeated).",
+            rich_help_panel=_WHERE,
+            autocompletion=names.tasks,
+        ),
     ] = None,
     pools: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=0,
-            help="At most so many pools, spread over those there are; 0 for all.",
+            max=MAX_COUNT,
+            help="At most this many pools (the candidates of one operation on one device), evenly chosen; 0 for all.",
             show_default=f"{POOLS}, all with --operation or tuning spaces",
             rich_help_panel=_WHERE,
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Searches of each contender on each pool.", rich_help_panel=_WHERE)
+        int,
+        typer.Option(
+            metavar="N", min=1, max=MAX_COUNT, help="Searches per contender and pool.", rich_help_panel=_WHERE
+        ),
     ] = SEEDS,
     measurements: Annotated[
         int | None,
         typer.Option(
-            min=1, help="At most so many.", show_default="a quarter of the pool, 8 to 100", rich_help_panel=_HOW
+            metavar="N",
+            min=1,
+            max=MAX_COUNT,
+            help="Measure at most this many candidates.",
+            show_default="a quarter of the pool, 8 to 100",
+            rich_help_panel=_HOW,
         ),
     ] = None,
     candidates: Annotated[
         int | None,
         typer.Option(
-            min=1, help="At most so many considered.", show_default="the pool, up to 400", rich_help_panel=_HOW
+            metavar="N",
+            min=1,
+            max=MAX_COUNT,
+            help="Consider at most this many candidates.",
+            show_default="the pool, up to 400",
+            rich_help_panel=_HOW,
         ),
     ] = None,
     batch: Annotated[
-        int | None, typer.Option(min=1, help="Candidates at a time.", show_default="16", rich_help_panel=_HOW)
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=MAX_COUNT,
+            help="Candidates proposed per round.",
+            show_default="16",
+            rich_help_panel=_HOW,
+        ),
     ] = None,
     near: Annotated[
         bool | None,
         typer.Option(
             "--near/--anywhere",
-            help="Candidates come from near those the strategy picked, or from anywhere: then all strategies are one.",
-            show_default="--near where strategies are compared",
+            help="Propose candidates near the strategy's parents, or anywhere in the pool (all strategies then agree).",
+            show_default="--near if strategies are compared",
             rich_help_panel=_HOW,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes that share the work.", show_default="one a core")
-    ] = None,
+    jobs: Jobs = None,
     as_json: AsJson = False,
-    out: Annotated[Path | None, typer.Option(help="A folder for replay.json and replay.html, with the curves.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write replay.json and replay.html, with the curves, here.")
+    ] = None,
 ) -> None:
     """Compare policies and strategies over recorded measurements: how soon each has a kernel near the best.
 

@@ -8,15 +8,17 @@ from typing import Annotated
 import typer
 
 from foretell.cli.errors import BadInput, plainly
+from foretell.cli.options import RunName
 from foretell.cli.output import people
 from foretell.cli.runs import REPORT_NAME, find_run
 
 
 @plainly
 def report(
-    run: Annotated[str, typer.Argument(help="The run's directory, or its name below runs/.", show_default=False)],
+    run: RunName,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write it; RUN/report.html if not given.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The page to write.", show_default="RUN/report.html"),
     ] = None,
 ) -> None:
     """Write the report of a run: one self-contained HTML file."""

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import FAILED, INTERRUPTED, plainly
-from foretell.cli.measure import TaskName
+from foretell.cli.options import (
+    TaskName,
+    budget_option,
+    forecaster_option,
+    language_option,
+    policy_option,
+    profile_option,
+    seed_option,
+    strategy_option,
+)
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -25,79 +35,55 @@ _RUN = "Where it is kept"
 @plainly
 def search(
     task: TaskName,
-    profile: Annotated[
-        str | None,
-        typer.Option(help="Effort: quick, standard or thorough.", show_default="standard", rich_help_panel=_BUDGETS),
-    ] = None,
-    measurements: Annotated[
-        int | None, typer.Option(help="At most this many measurements.", rich_help_panel=_BUDGETS)
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="At most this much device time.", rich_help_panel=_BUDGETS)
-    ] = None,
-    candidates: Annotated[
-        int | None, typer.Option(help="At most this many candidates considered.", rich_help_panel=_BUDGETS)
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            help="What to measure: selective, value, top, random or all.",
-            show_default="selective",
-            rich_help_panel=_PARTS,
-        ),
-    ] = None,
-    forecaster: Annotated[
-        str | None,
-        typer.Option(
-            help="Who forecasts: online, features, roofline, online:NAME, cascade:NAME,... or a language model's name.",
-            show_default="online",
-            rich_help_panel=_PARTS,
-        ),
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help="Whose children to look at: puct, greedy, beam, islands or random.",
-            show_default="puct",
-            rich_help_panel=_PARTS,
-        ),
-    ] = None,
+    profile: Annotated[str | None, profile_option(_BUDGETS)] = None,
+    measurements: Annotated[int | None, budget_option(_BUDGETS, "Measure at most this many candidates.")] = None,
+    seconds: Annotated[float | None, budget_option(_BUDGETS, "Use at most this much device time.", "SECONDS")] = None,
+    candidates: Annotated[int | None, budget_option(_BUDGETS, "Consider at most this many candidates.")] = None,
+    policy: Annotated[str | None, policy_option(_PARTS)] = None,
+    forecaster: Annotated[str | None, forecaster_option(_PARTS)] = None,
+    strategy: Annotated[str | None, strategy_option(_PARTS)] = None,
     proposer: Annotated[
         str | None,
         typer.Option(
-            help="Who writes candidates: template, crossover or a language model's name.",
+            metavar="PROPOSER",
+            help="Who writes candidates: template, crossover or a language model (docs/lm.md).",
             show_default="template",
             rich_help_panel=_PARTS,
+            autocompletion=names.one_of(names.PROPOSERS),
         ),
     ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            help="What candidates are written in: cpp on this CPU; triton or cuda on this machine's GPU.",
-            show_default="cpp",
-            rich_help_panel=_PARTS,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all randomness.", show_default="0", rich_help_panel=_PARTS)
-    ] = None,
+    language: Annotated[str | None, language_option(_PARTS)] = None,
+    seed: Annotated[int | None, seed_option(_PARTS)] = None,
     use_catalogue: Annotated[
         bool,
         typer.Option(
-            "--catalogue/--no-catalogue", help="Reuse and keep what was ever measured here.", rich_help_panel=_PARTS
+            "--catalogue/--no-catalogue",
+            help="Reuse measurements made here before, and keep new ones.",
+            rich_help_panel=_PARTS,
         ),
     ] = True,
     warm_start: Annotated[
         bool,
         typer.Option(
-            "--warm-start", help="Begin with the fastest known, here or on other devices.", rich_help_panel=_PARTS
+            "--warm-start",
+            help="Start from the fastest known candidates, of this and other devices.",
+            rich_help_panel=_PARTS,
         ),
     ] = False,
     run: Annotated[
-        Path | None, typer.Option(help="Directory of the new run.", show_default="runs/TASK-N", rich_help_panel=_RUN)
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Directory for the new run.", show_default="runs/TASK-N", rich_help_panel=_RUN
+        ),
     ] = None,
     resume: Annotated[
-        str | None, typer.Option(help="Go on with this run: its directory or name.", rich_help_panel=_RUN)
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Resume this run: its directory or name.",
+            rich_help_panel=_RUN,
+            autocompletion=names.runs,
+        ),
     ] = None,
     report: Annotated[bool, typer.Option(help="Write report.html into the run.", rich_help_panel=_RUN)] = True,
     as_json: AsJson = False,
@@ -111,10 +97,10 @@ def search(
     from foretell.kernels.search import load_run
 
     if run is not None and resume is not None:
-        raise BadInput("--run starts a new run and --resume goes on with one", "one of the two")
+        raise BadInput("--run starts a new run and --resume continues one", "one of the two")
     if warm_start:
         if not use_catalogue:
-            raise BadInput("--warm-start begins with what --no-catalogue leaves alone", "one of the two")
+            raise BadInput("--warm-start needs the catalogue that --no-catalogue ignores", "one of the two")
         proposer = PREFIX + (proposer or "template")
     there = None if resume is None else find_run(resume)
     config = {} if there is None else load_run(there).config

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from foretell.cli.output import command_line
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
 from foretell.report.numbers import count, seconds, times
@@ -57,9 +58,10 @@ def _next(state: RunState, run_dir: Path) -> str:
     task = state.config["task"]
     if state.finished is None or state.finished.reason is StopReason.INTERRUPTED:
         told = state.config.get("proposer") == "told"
-        return f"foretell tell {run_dir} --finish" if told else f"foretell search {task} --resume {run_dir}"
+        resume = ("tell", run_dir, "--finish") if told else ("search", task, "--resume", run_dir)
+        return command_line(*resume)
     if state.best is not None:
-        return f"foretell measure {task} {best_path(state, run_dir)}"
+        return command_line("measure", task, best_path(state, run_dir))
     return f"foretell search {task} --profile thorough --seed {int(state.config['seed']) + 1}"
 
 

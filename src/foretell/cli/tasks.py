@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.output import AsJson, document, people, progress_console
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
 @plainly
 def tasks(
-    name: Annotated[str | None, typer.Argument(help="Show everything about this task.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TASK]", help="Show everything about this task.", show_default=False, autocompletion=names.tasks
+        ),
+    ] = None,
     reference: Annotated[
         bool, typer.Option("--reference", help="Print the reference source, to start a kernel of your own from.")
     ] = False,

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foretell.cli.ask import RunName
+from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.options import RunName
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate, Origin
     from foretell.kernels.protocols import Bench
     from foretell.kernels.search import Node, RunState, Search
 
-AUTHORS = ("person", "language-model")
 INTERVAL = 0.8
+ELSEWHERE = "continue this run on the machine that it was started on"
 _ENDINGS = {"cpp": (".cpp", ".cc", ".cxx")}
 _PATCHES = (".diff", ".patch")
 
@@ -28,19 +29,28 @@ _Told = list[tuple[Path, "Candidate"]]
 def tell(
     run: RunName,
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Programs, or .diff files.", show_default=False)
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Programs, or .diff files against the parent.", show_default=False),
     ] = None,
-    author: Annotated[str, typer.Option(help="Who wrote them: person or language-model.")] = "person",
+    author: Annotated[
+        str,
+        typer.Option(
+            metavar="AUTHOR",
+            help="Who wrote them: person or language-model.",
+            autocompletion=names.one_of(names.AUTHORS),
+        ),
+    ] = "person",
     parent: Annotated[
-        str | None, typer.Option(help="What they were made from: an id.", show_default="the one last asked for")
+        str | None,
+        typer.Option(metavar="ID", help="The candidate they were made from.", show_default="the one last asked for"),
     ] = None,
     finish: Annotated[bool, typer.Option("--finish", help="Measure the winners again and end the run.")] = False,
     use_catalogue: Annotated[
-        bool, typer.Option("--catalogue/--no-catalogue", help="Reuse and keep what was ever measured here.")
+        bool, typer.Option("--catalogue/--no-catalogue", help="Reuse measurements made here before, and keep new ones.")
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Tell a run what you wrote: it is built, forecast and, where that pays, measured."""
+    """Submit candidates to a run: each is built, forecast and, where that pays, measured."""
     from foretell.cli.runs import find_run
     from foretell.cli.told import asked_parent, candidate_of, check_open, is_over, parent_named, spent
     from foretell.kernels.search import load_run
@@ -50,7 +60,7 @@ def tell(
         raise BadInput(
             "--finish takes no files" if finish else "there is nothing to tell",
             "files that were written, or --finish",
-            f"foretell tell {run} FILE, and at the end foretell tell {run} --finish",
+            f"{command_line('tell', run, 'FILE')}, and at the end {command_line('tell', run, '--finish')}",
         )
     run_dir = find_run(run)
     state = before = load_run(run_dir)
@@ -90,8 +100,8 @@ def _origin(author: str, path: Path) -> Origin:
     from foretell.kernels.candidate import Origin
 
     name = author.lower().replace(" ", "-")
-    if name not in AUTHORS:
-        raise BadInput(f"there is no author {author!r}", f"one of {', '.join(AUTHORS)}")
+    if name not in names.AUTHORS:
+        raise BadInput(f"there is no author {author!r}", f"one of {', '.join(names.AUTHORS)}")
     if name == "person":
         return Origin("person", {"file": path.name})
     return Origin("model", {"by": "language model", "file": path.name})
@@ -146,7 +156,7 @@ def _search(state: RunState, bench: Bench, run_dir: Path, told: list[Candidate],
 def _step(state: RunState, run_dir: Path, told: list[Candidate], above: str, keep: bool) -> RunState:
     from foretell.cli.parts import bench_of
 
-    with bench_of(state.device.kind) as bench, progress_console().status("building, forecasting, measuring"):
+    with bench_of(state.device.kind, ELSEWHERE) as bench, progress_console().status("building, forecasting, measuring"):
         work = _search(state, bench, run_dir, told, above, keep)
         state = work.step()
     if work.torn is not None:
@@ -160,7 +170,7 @@ def _end(state: RunState, run_dir: Path, keep: bool, as_json: bool) -> None:
     from foretell.cli.told import is_over
 
     if not is_over(state):
-        with bench_of(state.device.kind) as bench, progress_console().status("measuring the winners again"):
+        with bench_of(state.device.kind, ELSEWHERE) as bench, progress_console().status("measuring the winners again"):
             state = _search(state, bench, run_dir, [], state.reference.id, keep).resume()
     conclude(state, run_dir, True, as_json)
 
@@ -264,8 +274,8 @@ def _next(state: RunState, run_dir: Path) -> str:
     from foretell.cli.told import is_over, spent
 
     if is_over(state):
-        return f"foretell report {run_dir}"
-    return f"foretell tell {run_dir} --finish" if spent(state) else f"foretell ask {run_dir}"
+        return command_line("report", run_dir)
+    return command_line("tell", run_dir, "--finish") if spent(state) else command_line("ask", run_dir)
 
 
 def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foretell.cli.errors import BadInput
+from foretell.cli.output import command_line
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -39,7 +40,8 @@ def check_device(wanted: str | None, device: Device) -> None:
         raise BadInput(
             f"this run measures on {device.name}, not on {wanted}",
             "the device at hand: cpu, gpu or its name",
-            f"leave --device out; for a device that is not here: foretell forecast TASK FILE --device {wanted}",
+            "leave --device out; for a device that is not here: "
+            + command_line("forecast", "TASK", "FILE", "--device", wanted),
         )
 
 
@@ -50,14 +52,14 @@ def check_open(state: RunState, run_dir: Path) -> None:
         raise BadInput(
             f"the run in {run_dir} is finished",
             "a run that is still open",
-            f"foretell ask ANOTHER_RUN --task {task} --language {language}, or foretell report {run_dir}",
+            f"foretell ask ANOTHER_RUN --task {task} --language {language}, or {command_line('report', run_dir)}",
         )
     reason = spent(state)
     if reason is not None:
         raise BadInput(
             f"{reason.sentence} ({left(state)})",
             "a run with some budget left",
-            f"foretell tell {run_dir} --finish measures the winners again and ends the run",
+            f"{command_line('tell', run_dir, '--finish')} measures the winners again and ends the run",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -10,30 +11,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foretell import extras
+from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import people, progress_console
+from foretell.cli.group import help_alone
+from foretell.cli.options import MAX_COUNT, CorpusFolder, Jobs, Seed, finite, positive
+from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
 
-Out = Annotated[Path, typer.Option(help="The model to write (.npz).")]
-Folder = Annotated[Path, typer.Option("--data", help="The folder of the corpus.")]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="The model to write (.npz).")]
 
 train = typer.Typer(help="Train forecasters on the corpus of measured kernels.")
+train.callback(invoke_without_command=True)(help_alone)
 
 
 @train.command()
 @plainly
 def features(
     out: Out,
-    folder: Folder = Path("data"),
-    seed: int = 0,
+    folder: CorpusFolder = Path("data"),
+    seed: Seed = 0,
     quick: Annotated[bool, typer.Option(help="A tenth of the trees: to try things out.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes that share the work; one a core by default.")
-    ] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train the feature model: boosted trees for speed and failure, with their errors on what was left out."""
+    """Train the forecaster `features`: boosted trees for speedup and failure, with out-of-fold error estimates."""
     extras.check("data", "sklearn", "pyarrow")
     from foretell.train.features import Effort, train
 
@@ -43,48 +46,101 @@ def features(
     model = train(rows, devices, seed, effort, lambda words: console.print(words))
     out.parent.mkdir(parents=True, exist_ok=True)
     model.save(out)
-    people().print(f"{model.about['rows']} rows learnt; {out} is {out.stat().st_size / 1e6:.1f} MB")
+    size_bytes = out.stat().st_size
+    if as_json:
+        document({"model": str(out), "rows": model.about["rows"], "size_bytes": size_bytes})
+    else:
+        people().print(f"trained on {model.about['rows']} rows; {out} is {size_bytes / 1e6:.1f} MB", markup=False)
 
 
 @train.command()
 @plainly
 def lm(
-    into: Annotated[Path, typer.Option(help="Folder of the run: log, checkpoint and, at the end, adapter/.")],
-    base: Annotated[str, typer.Option(help="Weights to start from: a folder, a GGUF file or a Hugging Face id.")],
-    stage: Annotated[str, typer.Option(help="sft (supervised) or grpo (by rewards).")] = "sft",
+    into: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="Folder of the training run: log, checkpoint and, at the end, adapter/."),
+    ],
+    base: Annotated[
+        str, typer.Option(metavar="WEIGHTS", help="Base weights: a folder, a GGUF file or a Hugging Face id.")
+    ],
+    stage: Annotated[
+        str,
+        typer.Option(
+            metavar="STAGE",
+            help="sft (supervised) or grpo (reinforcement by rewards).",
+            autocompletion=names.one_of(names.STAGES),
+        ),
+    ] = "sft",
     start: Annotated[
-        Path | None, typer.Option("--from", help="The adapter to go on from: what sft left, for grpo.")
+        Path | None,
+        typer.Option("--from", metavar="ADAPTER", help="The adapter to continue from; grpo needs the one of sft."),
     ] = None,
-    folder: Folder = Path("data"),
+    folder: CorpusFolder = Path("data"),
     seconds: Annotated[
-        float, typer.Option(min=1.0, help="Stop training after this many; the same command goes on later.")
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=1.0,
+            callback=positive,
+            help="Stop training after this time; the same command resumes it.",
+        ),
     ] = 1500.0,
-    examples: Annotated[int, typer.Option(min=1, help="Questions of the supervised stage.")] = 26_000,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of the policy stage.")] = 140,
+    examples: Annotated[
+        int, typer.Option(metavar="N", min=1, max=MAX_COUNT, help="Questions of the supervised stage.")
+    ] = 26_000,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, max=MAX_COUNT, help="Steps of the policy stage.")] = 140,
     reward: Annotated[
-        str, typer.Option(help="correctness, correctness+brier, correctness+crps, crps, or other sums of those parts.")
+        str,
+        typer.Option(
+            metavar="REWARD", help="correctness, correctness+brier, correctness+crps, crps, or another sum of those."
+        ),
     ] = "correctness+brier",
-    weights: Annotated[str, typer.Option(help="Of the reward's parts, such as correctness=0.3,crps=0.7.")] = "",
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=W,...",
+            help="Weights of the reward's parts, such as correctness=0.3,crps=0.7.",
+            show_default="by reward",
+        ),
+    ] = "",
     kl: Annotated[
-        float, typer.Option(min=0.0, help="How much straying from the start costs in the policy stage.")
+        float,
+        typer.Option(metavar="WEIGHT", min=0.0, callback=finite, help="Weight of the KL penalty in the policy stage."),
     ] = 0.0,
     answer_only: Annotated[
-        bool, typer.Option(help="Learn from the answer's tokens, not from reasoning before it.")
+        bool, typer.Option(help="Learn from the answer's tokens, not from the reasoning before it.")
     ] = False,
-    rate: Annotated[float | None, typer.Option(help="Rate of learning; the stage's own by default.")] = None,
-    rank: Annotated[int, typer.Option(min=1, help="Rank of a new adapter.")] = 16,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    dtype: Annotated[str, typer.Option(help="torch's name for what the model computes in.")] = "bfloat16",
-    longest: Annotated[
-        int | None, typer.Option(min=64, help="Leave questions of more tokens out; the stage's own limit by default.")
+    rate: Annotated[
+        float | None,
+        typer.Option(metavar="RATE", callback=positive, help="Learning rate.", show_default="by stage"),
     ] = None,
-    questions: Annotated[int | None, typer.Option(min=1, help="Questions a step of the policy stage.")] = None,
-    answers: Annotated[int | None, typer.Option(min=2, help="Answers that are sampled to each of them.")] = None,
-    alone: Annotated[bool, typer.Option(help="Do not tell the model what the trees of `features` expect.")] = False,
+    rank: Annotated[int, typer.Option(metavar="N", min=1, max=4096, help="Rank of a new adapter.")] = 16,
+    seed: Seed = 0,
+    dtype: Annotated[
+        str, typer.Option(metavar="DTYPE", help="Data type to compute in, as torch names it.")
+    ] = "bfloat16",
+    longest: Annotated[
+        int | None,
+        typer.Option(
+            metavar="TOKENS", min=64, max=MAX_COUNT, help="Leave out longer questions.", show_default="by stage"
+        ),
+    ] = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=MAX_COUNT, help="Questions per step of the policy stage.", show_default="by stage"
+        ),
+    ] = None,
+    answers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=2, max=MAX_COUNT, help="Answers sampled per question.", show_default="by stage"),
+    ] = None,
+    alone: Annotated[bool, typer.Option(help="Do not show the model what the forecaster `features` predicts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train a language model to forecast, on this machine's GPU (or, slowly, its CPU): an adapter for any base."""
     extras.check("train", "torch", "transformers", "peft", "scipy", "pyarrow", *(() if alone else ("sklearn",)))
-    if stage not in ("sft", "grpo"):
+    if stage not in names.STAGES:
         raise BadInput(f"there is no stage {stage!r}", "sft or grpo")
     from foretell.kernels.evaluate.data import read
     from foretell.kernels.evaluate.pools import BadTable
@@ -103,7 +159,10 @@ def lm(
         raise BadInput(str(error), error.expected or "a corpus") from error
     except (TrainingTrouble, ValueError, OSError) as error:
         raise BadInput(str(error)) from error
-    people().print(done)
+    if as_json:
+        document({"into": str(into), "summary": done})
+    else:
+        people().print(done, markup=False)
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -112,10 +171,18 @@ def _weights(text: str) -> dict[str, float]:
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         try:
-            found[name.strip()] = float(value)
+            found[name.strip()] = _number(value)
         except ValueError:
             raise BadInput(f"--weights has {part!r}", "parts with numbers, as in correctness=0.3,crps=0.7") from None
     return found
+
+
+def _number(text: str) -> float:
+    """Raises ValueError unless the text is a finite number."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not a finite number")
+    return value
 
 
 def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:

@@ -10,17 +10,21 @@ from foretell.gui.actions import POINTED, Action, Kind, Platform, Point
 from foretell.gui.adapters.loop import StepOutcome, guarded_step
 from foretell.gui.bench.oracles import Planned, next_step
 from foretell.gui.bench.pages import HEIGHT, WIDTH, Element, Page
-from foretell.gui.guard import Guard
+from foretell.gui.guard import Guard, Limits
 from foretell.gui.observation import Observation, Pixels, Proposal
 
 TASK = "login-user"
 MOST_STEPS = 20
+LIMITS = Limits(judgement_s=120.0, history_s=120.0)  # a slow machine must not turn judgements into timeouts
 _MISSED_BY_PX = (14, 30)
 
 
 @dataclass(frozen=True)
 class Told:
-    """How an episode went. `mistakes` are the wrong proposals, `stopped` those that the guard sent back."""
+    """How an episode went. `mistakes` are the wrong proposals, `stopped` those that the guard sent back.
+
+    `reason` says why an episode was not solved; empty if it was.
+    """
 
     goal: str
     solved: bool
@@ -29,12 +33,14 @@ class Told:
     mistakes: int
     stopped: int
     interrupted: int
+    reason: str = ""
 
     @property
     def words(self) -> str:
+        outcome = f"solved in {self.steps} steps" if self.solved else f"not solved: {self.reason}"
         return (
-            f"{'solved' if self.solved else 'not solved'} in {self.steps} steps; {self.mistakes} wrong proposals, "
-            f"{self.stopped} of them sent back; {self.interrupted - self.stopped} right ones sent back"
+            f"{outcome}; {self.mistakes} wrong proposals, {self.stopped} of them sent back; "
+            f"{self.interrupted - self.stopped} right ones sent back"
         )
 
 
@@ -135,6 +141,20 @@ def play(page: Page, guard: Guard, task: str, seed: int = 0, rate: float = 0.5, 
         mistakes=len(wrong),
         stopped=sum(verdict.intervene for _, verdict in wrong),
         interrupted=sum(verdict.intervene for _, verdict in rounds),
+        reason=_unsolved(page, outcomes, most_steps),
     )
     guard.finished(page.screenshot(), solved=told.solved, mistakes=told.mistakes, sent_back=told.interrupted)
     return told
+
+
+def _unsolved(page: Page, outcomes: list[StepOutcome], most_steps: int) -> str:
+    """Why the page does not count an episode as solved; empty if it does."""
+    if page.reward > 0:
+        return ""
+    if page.done:
+        return f"the page rejects the result after {len(outcomes)} steps"
+    if outcomes and outcomes[-1].finished:
+        passed = outcomes[-1].verdicts[-1]
+        why = "did not object" if passed.judgement is not None else f"did not judge it ({passed.reason.value})"
+        return f"the agent stopped too early, after {len(outcomes)} steps, and the guard {why}"
+    return f"the agent was not done after {most_steps} steps"

@@ -6,6 +6,7 @@ knowing which version's defaults were in force.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -26,8 +27,8 @@ class Budgets:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value <= 0:
-                raise ValueError(f"the budget of {name} must be above zero, got {value}")
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"the budget of {name} must be above zero and finite, got {value}")
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,12 @@ def _faults(trace: Trace) -> list[tuple[str, str, str]]:
 
 def _outcome(outcome: Mapping[str, Any] | None) -> str:
     said = (outcome or {}).get("outcome") or {}
-    return " · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in said.items())
+    return " · ".join(f"{name.replace('_', ' ')}: {_plain(value)}" for name, value in said.items())
+
+
+def _plain(value: Any) -> str:
+    """A value of an outcome for people: yes and no rather than True and False."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def render_gui_replay(trace: Trace) -> str:

@@ -1,0 +1,67 @@
+"""The root command: usage errors in the form of every other problem, and plain text where colours are unwanted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from foretell.cli.errors import Problem, show_problem
+
+_JSON = "foretell.json"
+# Typer keeps its copy of click's exceptions private, or uses click's: this is UsageError in both cases.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Root(TyperGroup):
+    """Reports what the parser rejects as a `Problem`, also as a JSON document if `--json` was given."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        plain_help()
+        as_json = "--json" in args
+        with _usage_errors(as_json):
+            context = super().make_context(info_name, args, parent, **extra)
+        context.meta[_JSON] = as_json
+        return context
+
+    def invoke(self, ctx: Any) -> Any:
+        with _usage_errors(ctx.meta.get(_JSON, False)):
+            return super().invoke(ctx)
+
+
+def help_alone(context: typer.Context) -> None:
+    """Show the help of a group that is called without a command."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def plain_help() -> None:
+    """Keep Typer from styling help if NO_COLOR is set, and from styling what is not read on a terminal."""
+    if os.environ.get("NO_COLOR") or os.environ.get("GITHUB_ACTIONS"):
+        from typer import rich_utils
+
+        if os.environ.get("NO_COLOR"):
+            rich_utils.COLOR_SYSTEM = None
+        if not os.environ.get("FORCE_COLOR"):
+            rich_utils.FORCE_TERMINAL = None
+
+
+@contextmanager
+def _usage_errors(as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        problem = _problem(error)
+        show_problem(problem, as_json)
+        raise typer.Exit(problem.code) from None
+
+
+def _problem(error: Any) -> Problem:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    what = message[:1].lower() + message[1:]
+    command = error.ctx.command_path if error.ctx is not None else "foretell"
+    return Problem(what, do=f"{command} --help")

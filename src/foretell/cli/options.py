@@ -1,0 +1,146 @@
+"""Options that several verbs share, and the checks that numbers pass before a verb begins."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from foretell.cli import names
+
+MAX_COUNT = 10**9
+MAX_SEED = 2**32 - 1  # what every generator in use accepts
+MAX_JOBS = 1024
+MAX_RESAMPLES = 10**6
+
+
+def finite(value: float | None) -> float | None:
+    """Reject nan and infinities, which range checks let through."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number")
+    return value
+
+
+def positive(value: float | None) -> float | None:
+    """Reject everything but finite numbers above zero."""
+    if finite(value) is not None and value is not None and value <= 0:
+        raise typer.BadParameter(f"{value:g} is not above zero")
+    return value
+
+
+def count(value: int | None) -> int | None:
+    """Reject counts that are not above zero, or absurdly large."""
+    if value is not None and value <= 0:
+        raise typer.BadParameter(f"{value} is not above zero")
+    if value is not None and value > MAX_COUNT:
+        raise typer.BadParameter(f"{value} is above {MAX_COUNT}")
+    return value
+
+
+def seed(value: int | None) -> int | None:
+    """Reject seeds that a generator would refuse."""
+    if value is not None and value < 0:
+        raise typer.BadParameter(f"a seed must not be negative, got {value}")
+    if value is not None and value > MAX_SEED:
+        raise typer.BadParameter(f"a seed is at most {MAX_SEED}, got {value}")
+    return value
+
+
+Seed = Annotated[int, typer.Option(metavar="N", callback=seed, help="Seed of all randomness.")]
+CorpusFolder = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="The folder of the corpus.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, max=MAX_JOBS, help="Parallel processes.", show_default="one per core"),
+]
+RunName = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The directory of a run, or its name below runs/.",
+        show_default=False,
+        autocompletion=names.runs,
+    ),
+]
+TaskName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="A task; `foretell tasks` lists them.",
+        show_default=False,
+        autocompletion=names.tasks,
+    ),
+]
+TaskOrProblem = Annotated[
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="A task (`foretell tasks` lists them); on a GPU also a KernelBench problem file or a GPU MODE folder.",
+        show_default=False,
+        autocompletion=names.tasks,
+    ),
+]
+
+
+def profile_option(panel: str) -> Any:
+    """How much effort a new run makes."""
+    return typer.Option(
+        metavar="PROFILE",
+        help=f"Effort, which sets all budgets: {names.listed(names.PROFILES)}.",
+        show_default="standard",
+        rich_help_panel=panel,
+        autocompletion=names.one_of(names.PROFILES),
+    )
+
+
+def budget_option(panel: str, help: str, metavar: str = "N") -> Any:
+    """A budget of a new run; above zero and finite."""
+    check = positive if metavar == "SECONDS" else count
+    return typer.Option(metavar=metavar, callback=check, help=help, show_default="by profile", rich_help_panel=panel)
+
+
+def policy_option(panel: str) -> Any:
+    return typer.Option(
+        metavar="POLICY",
+        help=f"Which candidates to measure: {names.listed(names.POLICIES)}.",
+        show_default="selective",
+        rich_help_panel=panel,
+        autocompletion=names.one_of(names.POLICIES),
+    )
+
+
+def forecaster_option(panel: str | None = None, default: str = "online") -> Any:
+    return typer.Option(
+        metavar="FORECASTER",
+        help="Forecaster: online, features, roofline, online:NAME, cascade:NAME,... or a language model (docs/lm.md).",
+        show_default=default,
+        rich_help_panel=panel,
+        autocompletion=names.one_of(names.FORECASTERS),
+    )
+
+
+def strategy_option(panel: str) -> Any:
+    return typer.Option(
+        metavar="STRATEGY",
+        help=f"Parent-selection strategy: {names.listed(names.STRATEGIES)}.",
+        show_default="puct",
+        rich_help_panel=panel,
+        autocompletion=names.one_of(names.STRATEGIES),
+    )
+
+
+def language_option(panel: str) -> Any:
+    return typer.Option(
+        metavar="LANGUAGE",
+        help="Language of the candidates: cpp (this CPU); triton, cuda or torch (this machine's GPU).",
+        show_default="cpp",
+        rich_help_panel=panel,
+        autocompletion=names.one_of(names.LANGUAGES),
+    )
+
+
+def seed_option(panel: str) -> Any:
+    return typer.Option(
+        metavar="N", callback=seed, help="Seed of all randomness.", show_default="0", rich_help_panel=panel
+    )
