@@ -177,7 +177,7 @@ def test_an_interrupt_keeps_what_there_is(
         (("tiny__gpu.parquet", "--forecaster", "online"), "'online' cannot forecast a tuning space"),
         (("tiny__gpu.parquet", "--split", "train"), "a tuning space has no splits"),
         (("nowhere",), "there is no nowhere expected: a corpus"),
-        ((), "there is no data"),
+        ((), "there is no corpus in data expected: corpus_cpu.parquet and corpus_gpu.parquet"),
         (("empty",), "there is nothing to replay in empty"),
         (("text.json",), "text.json is not a cache file of Kernel Tuner"),
         (("binary.json",), "binary.json cannot be read as a tuning space"),

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from foretell.cli import names
+from foretell.cli.corpus import no_corpus
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.group import help_alone
 from foretell.cli.options import MAX_COUNT, CorpusFolder, Seed, positive
@@ -215,7 +216,7 @@ def rebuild(
     known = dict(again.told(features))
     path = folder / "corpus_gpu.parquet"
     if not path.exists():
-        raise BadInput(f"there is no {path}", "a corpus of GPU candidates", "foretell data import FILE")
+        raise no_corpus(path, f"foretell data rebuild {features} --data FOLDER")
     rows = arrow().parquet.read_table(path).to_pylist()
     if apply:
         write(path, again.applied(rows, known))
@@ -243,5 +244,5 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
 
     rows = read(folder) if files(folder) else []
     if not rows:
-        raise BadInput(f"there is no corpus in {folder}", "corpus_*.parquet", "foretell data import FILE")
+        raise no_corpus(folder, "pass --data FOLDER; or make a corpus: foretell data import FILE")
     return rows

@@ -119,8 +119,11 @@ def evaluate(
 
 
 def _read(path: Path) -> Data:
+    from foretell.cli.corpus import is_absent, no_corpus
     from foretell.kernels.evaluate.data import read
 
+    if is_absent(path):
+        raise no_corpus(path, "foretell eval --data FOLDER (or FILE.parquet, docs/evaluation.md)")
     return read(path)
 
 
@@ -148,7 +151,7 @@ def _past(rows: Data, folder: Path) -> Past:
         return found
     try:
         found = _read(folder).past()
-    except BadTable:
+    except (BadTable, BadInput):
         found = rows.past()
     if not found.by_kind:
         raise BadInput(
@@ -193,7 +196,7 @@ def _as_bad_input() -> Iterator[None]:
     try:
         yield
     except BadTable as error:
-        raise BadInput(str(error), error.expected, "foretell eval --data FOLDER or FILE.parquet") from error
+        raise BadInput(str(error), error.expected, HELP) from error
     except NoPast as error:
         raise BadInput(str(error), "training rows of that kind of device", "--past FOLDER") from error
 

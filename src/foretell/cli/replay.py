@@ -212,8 +212,11 @@ def _more(told: Comparison) -> str:
 
 
 def _read(paths: Sequence[Path]) -> Source:
+    from foretell.cli.corpus import is_absent, no_corpus
     from foretell.kernels.replay.grounds import read
 
+    if list(paths) == [HERE] and is_absent(HERE):
+        raise no_corpus(HERE, "foretell replay FOLDER (or a tuning space, docs/replay.md)")
     return read(paths)
 
 

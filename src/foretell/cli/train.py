@@ -12,6 +12,7 @@ import typer
 
 from foretell import extras
 from foretell.cli import names
+from foretell.cli.corpus import is_absent, no_corpus
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.group import help_alone
 from foretell.cli.options import MAX_COUNT, CorpusFolder, Jobs, Seed, finite, positive
@@ -142,6 +143,8 @@ def lm(
     extras.check("train", "torch", "transformers", "peft", "scipy", "pyarrow", *(() if alone else ("sklearn",)))
     if stage not in names.STAGES:
         raise BadInput(f"there is no stage {stage!r}", "sft or grpo")
+    if is_absent(folder):
+        raise no_corpus(folder, f"foretell train lm --into {into} --base {base} --data FOLDER")
     from foretell.kernels.evaluate.data import read
     from foretell.kernels.evaluate.pools import BadTable
     from foretell.train.lm.errors import TrainingTrouble
@@ -196,5 +199,5 @@ def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:
     except UnknownDevice as error:
         raise BadInput(str(error), "a corpus of known devices") from error
     if not rows:
-        raise BadInput(f"there is no corpus in {folder}", "corpus_*.parquet", "foretell data import FILE")
+        raise no_corpus(folder, "foretell train features --out MODEL.npz --data FOLDER")
     return rows, devices
