@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from foretell import extras
 from foretell.cli import names
 from foretell.cli.corpus import no_corpus
 from foretell.cli.errors import FAILED, BadInput, plainly
@@ -80,6 +81,7 @@ def import_(
     """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
     from foretell.kernels.corpus.table import merge
 
+    extras.check("data", "pyarrow")
     for path in catalogues:
         if not path.exists():
             raise BadInput(f"there is no {path}", "a catalogue or the folder of a run")
