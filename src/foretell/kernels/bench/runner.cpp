@@ -7,8 +7,8 @@
 //   F                                     push every line of every buffer out of all caches     -> "f"
 //   R                                     call the kernel once                                  -> "r NANOSECONDS"
 //
-// On a fault it says why in one line before it dies: "s NUMBER" (forbidden system call), "g OFFSET" (touched judge
-// memory it may not), "v ADDRESS SIGNAL" (any other bad access), "e TEXT" (could not load).
+// On a fault it says why in one line before it dies: "s NUMBER NAME" (forbidden system call; NAME is empty if unknown),
+// "g OFFSET" (touched judge memory it may not), "v ADDRESS SIGNAL" (any other bad access), "e TEXT" (could not load).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,11 +59,51 @@ static void say_line(const char* kind, long long a, long long b) {
     say(line, (size_t)n);
 }
 
+#ifdef __linux__
+struct SystemCall {
+    int number;
+    const char* name;
+};
+
+// Names for the system calls that a hostile or careless kernel is likely to try. The numbers come from this machine's
+// headers, because they differ between architectures; newer architectures lack the older calls.
+static const SystemCall g_named_calls[] = {
+#ifdef SYS_open
+    {SYS_open, "open for writing"}, {SYS_creat, "creat"}, {SYS_mkdir, "mkdir"}, {SYS_rmdir, "rmdir"},
+    {SYS_rename, "rename"}, {SYS_link, "link"}, {SYS_symlink, "symlink"}, {SYS_unlink, "unlink"},
+    {SYS_chmod, "chmod"}, {SYS_fork, "fork"}, {SYS_vfork, "vfork"},
+#endif
+#ifdef SYS_renameat
+    {SYS_renameat, "renameat"},
+#endif
+#ifdef SYS_setrlimit
+    {SYS_setrlimit, "setrlimit"},
+#endif
+    {SYS_openat, "openat for writing"}, {SYS_mkdirat, "mkdirat"}, {SYS_renameat2, "renameat2"},
+    {SYS_linkat, "linkat"}, {SYS_symlinkat, "symlinkat"}, {SYS_unlinkat, "unlinkat"}, {SYS_fchmodat, "fchmodat"},
+    {SYS_mount, "mount"}, {SYS_unshare, "unshare"}, {SYS_memfd_create, "memfd_create"},
+    {SYS_clone, "clone (a new process)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
+    {SYS_tgkill, "tgkill (another process)"}, {SYS_ptrace, "ptrace"}, {SYS_setsid, "setsid"},
+    {SYS_setpgid, "setpgid"}, {SYS_prlimit64, "prlimit64 (to set)"}, {SYS_process_vm_readv, "process_vm_readv"},
+    {SYS_process_vm_writev, "process_vm_writev"}, {SYS_socket, "socket"}, {SYS_socketpair, "socketpair"},
+    {SYS_connect, "connect"}, {SYS_bind, "bind"}, {SYS_listen, "listen"}, {SYS_sendto, "sendto"},
+    {SYS_io_uring_setup, "io_uring_setup"},
+};
+
+static const char* call_name(int number) {
+    for (const SystemCall& call : g_named_calls)
+        if (call.number == number) return call.name;
+    return "";
+}
+#endif
+
 static void on_fault(int number, siginfo_t* info, void*) {
     char* address = (char*)info->si_addr;
 #ifdef __linux__
     if (number == SIGSYS) {
-        say_line("s", info->si_syscall, 0);
+        char line[96];
+        int n = snprintf(line, sizeof line, "s %d %s\n", info->si_syscall, call_name(info->si_syscall));
+        say(line, (size_t)n);
         _exit(4);
     }
 #endif
