@@ -3,25 +3,34 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-gpu lint bench clean
+export PYTHON VENV
+
+.PHONY: demo setup test test-full test-gpu lint bench clean
 
 $(VENV)/.runtime: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' torch==2.13.0 triton==3.9.0
+$(VENV)/.dev: pyproject.toml .ci/python-packages
+	.ci/python-packages
 	touch $@ $(VENV)/.runtime
 
 ## A whole selective search on this machine's CPU: no GPU, no key.
 demo: $(VENV)/.runtime
 	$(BIN)/foretell search softmax --profile quick
 
-## Everything that must hold: lint, types, tests.
-test: lint
-	$(BIN)/python -m pytest
+## What the tests need: Python packages, and Chromium if this user may install it.
+setup: $(VENV)/.dev
+	.ci/system-packages
+
+## Lint, types and tests, of which those over all tasks take one task per family.
+test: setup
+	.ci/tests quick
+
+## The tests that `make test` leaves out: every task, every template.
+test-full: setup
+	.ci/tests full
 
 ## What only a GPU can show, with the machine's own torch and Triton (and pytest): nothing is installed.
 test-gpu:

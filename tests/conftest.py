@@ -1,11 +1,18 @@
-"""Settings of the whole suite: no test fails for taking long, where CI is set property tests draw the same examples
-every time, and tests of Ctrl-C also hold in the background of a script, where shells have it ignored."""
+"""Settings of the whole suite.
+
+No test fails for taking long. Where CI is set, property tests draw the same examples every time and browser tests
+require a browser. Tests of Ctrl-C also hold in the background of a script, where shells have it ignored. All workers of
+a session share one cache of compiled objects, which are stored by content.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("calm", deadline=None)
@@ -14,3 +21,49 @@ settings.load_profile("ci" if os.environ.get("CI") else "calm")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a worker per core; read when numpy and torch are imported
+
+NO_CHROMIUM = "no Chromium"
+BROWSER_FIXTURES = {"page", "browser", "chromium"}
+
+
+@pytest.fixture(scope="session")
+def session_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this session share."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    shared.mkdir(exist_ok=True)
+    return shared
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_cache(session_dir: Path) -> Iterator[Path]:
+    """The cache of tests that set none of their own: never the user's, and the same for all workers."""
+    cache = session_dir / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORETELL_CACHE", str(cache))
+        patch.setenv("TRITON_CACHE_DIR", str(cache / "triton"))
+        yield cache
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if BROWSER_FIXTURES & set(getattr(item, "fixturenames", ())) and "gui" in item.path.parts:
+            item.add_marker("browser")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line that says what was skipped for want of a browser, and how to get one."""
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple) and NO_CHROMIUM in report.longrepr[2]
+    ]
+    if skipped:
+        terminalreporter.write_line(
+            f"{len(skipped)} browser tests were skipped because there is no Chromium: install the apt package "
+            "`chromium`, or set FORETELL_CHROMIUM to the path of a Chromium or Chrome, and run `make test` again.",
+            yellow=True,
+        )

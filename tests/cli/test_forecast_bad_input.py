@@ -81,7 +81,7 @@ def test_unknown_device(place: Path, invoke: Invoke) -> None:
 
 
 def asked(invoke: Invoke, url: str, *words: str) -> Result:
-    return forecast(invoke, "good.py", "--forecaster", f"openai:m@{url}?tokens=200000&timeout_s=5", *words)
+    return forecast(invoke, "good.py", "--forecaster", f"openai:m@{url}?tokens=200000&timeout_s=60", *words)
 
 
 @pytest.mark.parametrize(

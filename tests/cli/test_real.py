@@ -45,13 +45,13 @@ def test_a_search_is_stopped_by_ctrl_c_and_resumed(own_place: Path, real_cache: 
         start_new_session=True,
     )
     journal = own_place / "runs" / "softmax-1" / "journal.jsonl"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 250
     while going.poll() is None and time.monotonic() < deadline:
         if journal.exists() and b'"event":"round"' in journal.read_bytes():
             going.send_signal(signal.SIGINT)
             break
         time.sleep(0.05)
-    out, err = going.communicate(timeout=60)
+    out, err = going.communicate(timeout=200)
     assert "Traceback" not in err
     assert going.returncode == 130, err
     assert "foretell search softmax --resume runs/softmax-1" in out
@@ -80,7 +80,7 @@ def test_a_full_disk(own_place: Path, real_cache: Path) -> None:
         capture_output=True,
         text=True,
         preexec_fn=cramped,
-        timeout=60,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 2, done.stderr

@@ -146,7 +146,7 @@ def test_addresses_that_an_agent_may_open(page: Any) -> None:
 
 
 def test_trouble_with_the_page_is_typed_and_repeats_no_text(page: Any) -> None:
-    screen = PlaywrightScreen(page, timeout_ms=300.0)
+    screen = PlaywrightScreen(page)
     screen.observe()
     with pytest.raises(ScreenError, match="key failed") as error:
         screen.perform(Action(Kind.KEY, keys=("f24",)))  # no key of this keyboard
@@ -201,7 +201,7 @@ def test_a_new_tab_is_followed_where_the_loops_owner_says_so(page: Any) -> None:
     assert guarded.screen.page.url == "about:blank#x"
 
 
-def test_an_awaited_guarded_page() -> None:
+def test_an_awaited_guarded_page(chromium: None) -> None:
     async def episode() -> tuple[Any, list[str]]:
         from playwright.async_api import async_playwright
 

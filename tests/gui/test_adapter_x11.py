@@ -163,7 +163,7 @@ def test_missing_programs_are_named(programs: Programs, monkeypatch: pytest.Monk
 def test_failing_and_hanging_programs(programs: Programs) -> None:
     programs.add("import", png())
     programs.add("xdotool", code=1, says="cannot type my secret\nthere")
-    screen = X11Screen(timeout_s=5.0)
+    screen = X11Screen(timeout_s=60.0)
     with pytest.raises(ScreenError, match=r"xdotool failed \(1\): cannot type my secret there"):
         screen.perform(Action(Kind.CLICK, Point(1, 1)))
     with pytest.raises(ScreenError, match=r"xdotool failed \(1\)$") as error:

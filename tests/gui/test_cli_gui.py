@@ -106,7 +106,7 @@ def test_without_the_extra_it_says_what_to_install(invoke: Invoke, monkeypatch: 
     assert done.exit_code == 2 and install_command("gui") in done.output
 
 
-def test_a_guarded_episode_in_chromium(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_guarded_episode_in_chromium(chromium: None, invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("demo", "--critic", "rules", "--task", "enter-text", "--mistakes", "0", "--json", "--out", "demo")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)

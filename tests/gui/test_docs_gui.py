@@ -15,7 +15,7 @@ from foretell.gui.critic import RulesCritic
 from foretell.gui.guard import Guard
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.verdict import Reason
-from tests.gui.adapter_fakes import Programs, png
+from tests.gui.adapter_fakes import Programs, launching, png
 
 TEXT = (Path(__file__).parents[2] / "docs" / "gui.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
@@ -63,12 +63,12 @@ def test_the_readers_example() -> None:
 
 
 @pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The examples open a page of the net, and a root's Chromium wants no sandbox."""
+def offline(chromium: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples open a page of the net and a Chromium at the usual place, and a root's Chromium wants no sandbox."""
     from playwright import async_api, sync_api
 
     def without_sandbox(launch: Any) -> Any:
-        return lambda self, **options: launch(self, args=["--no-sandbox"], **options)
+        return lambda self, **options: launch(self, **{**options, **launching()})
 
     def elsewhere(goto: Any) -> Any:
         return lambda self, url: goto(self, "about:blank")

@@ -103,7 +103,7 @@ def test_a_judgement_rests_on_the_marked_pictures() -> None:
 def test_the_markers_pictures_are_shown_unless_others_are_given() -> None:
     drag = Action(Kind.DRAG, Point(5, 6), Point(20, 30))
     with answering(GOOD) as server:
-        asked = VisionCritic(OpenAIModel(Endpoint(server.url, "sees", timeout_s=5.0, attempts=1)))
+        asked = VisionCritic(OpenAIModel(Endpoint(server.url, "sees", timeout_s=60.0, attempts=1)))
         one = asked.judge(OBSERVATION, Proposal((drag,)), HISTORY)
         many = asked.judge(OBSERVATION, Proposal((drag,) * 9), HISTORY)
     assert list(one.images) == ["screen", "crop", "crop end"]
@@ -253,7 +253,7 @@ def test_tokens_are_limited() -> None:
 
 def test_a_guard_stays_quiet_without_a_judgement() -> None:
     with answering(BAD, Say(500, {}), "no", "no again", Say(body=completion(), hang_s=9.0)) as server:
-        guard = Guard(critic(server, timeout_s=0.5), threshold=0.5)
+        guard = Guard(critic(server, timeout_s=3.0), threshold=0.5)
         found = [guard.after_proposal(replace(OBSERVATION, step=step), PROPOSAL) for step in (0, 1, 2, 3)]
     assert [verdict.intervene for verdict in found] == [True, False, False, False]
     assert [verdict.reason for verdict in found] == [Reason.DOUBTED, *[Reason.FAILED] * 3]
@@ -265,7 +265,7 @@ def test_a_guard_stays_quiet_without_a_judgement() -> None:
 
 def test_an_endpoint_by_its_address(tmp_path: Any) -> None:
     with answering(GOOD) as server:
-        asked = at_endpoint(server.url, "sees", tokens=200_000, cache_folder=tmp_path, timeout_s=5.0)
+        asked = at_endpoint(server.url, "sees", tokens=200_000, cache_folder=tmp_path, timeout_s=60.0)
         plain = Proposal((), fault="none")
         first = asked.judge(OBSERVATION, plain, HISTORY)
         assert asked.judge(OBSERVATION, plain, HISTORY).p_bad == first.p_bad
@@ -282,7 +282,7 @@ def test_hidden_texts_leave_in_no_spelling() -> None:
     typed = Action(Kind.TYPE, text=f"x{secret}x")
     raw = json.dumps({"action": "type", "text": f"x{secret}x"})
     with answering({**GOOD, "effect": f"Types {secret}."}) as server:
-        model = OpenAIModel(Endpoint(server.url, "sees", timeout_s=5.0, attempts=1))
+        model = OpenAIModel(Endpoint(server.url, "sees", timeout_s=60.0, attempts=1))
         found = VisionCritic(model, drawn, hidden=[secret, "a"]).judge(
             replace(OBSERVATION, goal=f"Log in with {secret}"),
             Proposal((typed,), f"type {secret}", raw),

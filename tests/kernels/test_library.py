@@ -14,6 +14,7 @@ from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.propose.cpp import templates
 from foretell.kernels.propose.template import TemplateProposer
 from foretell.kernels.task import Task, Tensor, evaluate_size, fill_array, tensor_bytes
+from tests.kernels.representatives import per_family
 
 NAMES = list(tasks())
 TELLING = ("naive", "slow", "fast", "bad", "good", "race", "wrong", "optimi", "//", "/*")
@@ -55,15 +56,17 @@ def test_oracle_gives_outputs_of_the_declared_shape(name: str) -> None:
         assert all(np.isfinite(o).all() for o in outputs)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_reference_is_right_and_one_times_itself(name: str, bench: CpuBench) -> None:
-    task = get(name)
-    [(_, measurement)] = bench.measure(task, [reference_candidate(task)])
-    assert measurement.status is Status.OK, measurement.message
-    assert [t.workload for t in measurement.timings] == [w.name for w in task.workloads]
+@pytest.mark.parametrize("name", per_family(NAMES))
+def test_reference_and_plainest_setting_of_the_template_are_right(name: str, bench: CpuBench) -> None:
+    """The first value of every knob is the plainest choice: it must be right, and so must the reference."""
+    task, template = get(name), templates()[name]
+    candidates = [reference_candidate(task), template.candidate(template.settings()[0])]
+    for _, measurement in bench.measure(task, candidates):
+        assert measurement.status is Status.OK, measurement.message
+        assert [t.workload for t in measurement.timings] == [w.name for w in task.workloads]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", per_family(NAMES))
 def test_template_is_varied_deterministic_and_tells_nothing(name: str) -> None:
     template = templates()[name]
     settings = template.settings()
@@ -73,14 +76,6 @@ def test_template_is_varied_deterministic_and_tells_nothing(name: str) -> None:
     assert sources == [template.render(knobs) for knobs in settings]
     for source in sources:
         assert not any(word in source.lower() for word in TELLING)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_plainest_setting_of_a_template_works(name: str, bench: CpuBench) -> None:
-    """The first value of every knob is the plainest choice: it must be right."""
-    task, template = get(name), templates()[name]
-    [(_, measurement)] = bench.measure(task, [template.candidate(template.settings()[0])])
-    assert measurement.status is Status.OK, measurement.message
 
 
 def test_proposer_never_repeats_and_runs_dry() -> None:

@@ -27,7 +27,7 @@ def request(*pictures: bytes, text: str = "what is this?") -> Request:
 
 def test_pictures_travel_as_data_urls_after_the_text() -> None:
     with serving(lambda i, body: Say(body=completion("a cat"))) as server:
-        (reply,) = OpenAIModel(Endpoint(server.url, "m", timeout_s=5.0)).ask([request(PIXELS, PIXELS + b"2")])
+        (reply,) = OpenAIModel(Endpoint(server.url, "m", timeout_s=60.0)).ask([request(PIXELS, PIXELS + b"2")])
     assert isinstance(reply, Reply)
     system, user = server.bodies[0]["messages"]
     assert system == {"role": "system", "content": "look"}  # text alone stays as it was
@@ -58,7 +58,7 @@ def test_no_bytes_in_what_is_written_or_printed() -> None:
 
 def test_the_cache_tells_pictures_apart_and_holds_none(tmp_path: Path) -> None:
     with serving(lambda i, body: Say(body=completion(f"answer {i}"))) as server:
-        cached = Cached(OpenAIModel(Endpoint(server.url, "m", timeout_s=5.0)), tmp_path)
+        cached = Cached(OpenAIModel(Endpoint(server.url, "m", timeout_s=60.0)), tmp_path)
         texts = [
             a.text for p in (PIXELS, PIXELS + b"2", PIXELS) for a in cached.ask([request(p)]) if isinstance(a, Reply)
         ]
@@ -74,7 +74,7 @@ def test_a_server_that_quotes_the_picture_is_not_quoted(quoted: str) -> None:
     encoded = base64.b64encode(PIXELS).decode()
     told = {"error": {"message": quoted.format(url=Image(PIXELS).url, encoded=encoded)}}
     with serving(lambda i, body: Say(400, told)) as server:
-        (failure,) = OpenAIModel(Endpoint(server.url, "m", timeout_s=5.0)).ask([request(PIXELS)])
+        (failure,) = OpenAIModel(Endpoint(server.url, "m", timeout_s=60.0)).ask([request(PIXELS)])
     assert isinstance(failure, Failure)
     assert encoded[:24] not in failure.message
     assert "(data)" in failure.message
@@ -82,7 +82,7 @@ def test_a_server_that_quotes_the_picture_is_not_quoted(quoted: str) -> None:
 
 def test_a_budget_counts_pictures() -> None:
     with serving(lambda i, body: Say(body=completion())) as server:
-        endpoint = Endpoint(server.url, "m", timeout_s=5.0, image_tokens=500)
+        endpoint = Endpoint(server.url, "m", timeout_s=60.0, image_tokens=500)
         plain, seen = endpoint.worst_usage(request()), endpoint.worst_usage(request(PIXELS, PIXELS))
         assert seen.prompt_tokens == plain.prompt_tokens + 1000
         (failure,) = OpenAIModel(endpoint, Budget(tokens=plain.tokens)).ask([request(PIXELS)])

@@ -93,7 +93,7 @@ def test_a_budget_holds_whatever_the_order() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=10)
+        thread.join(timeout=100)
         assert not thread.is_alive()
     assert over
     assert done

@@ -195,7 +195,7 @@ def test_a_megabyte_is_read_in_bounded_time(language: str, head: str, piece: str
 
 
 def at(url: str, budget: Budget, **more: Any) -> LmForecaster:
-    endpoint = Endpoint(url, "m", timeout_s=5.0, attempts=3, **more)
+    endpoint = Endpoint(url, "m", timeout_s=60.0, attempts=3, **more)
     return LmForecaster(OpenAIModel(endpoint, budget, sleep=lambda seconds: None), max_tokens=50)
 
 

@@ -69,6 +69,9 @@ def _nvrtc() -> Any:
     names: list[str] = [str(path) for path in _library_places() if "builtins" not in path.name]
     for name in [*names, "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]:
         try:
+            # NVRTC opens this one by its bare name, which is found in another folder only if it is already loaded.
+            for builtins in sorted(Path(name).parent.glob("libnvrtc-builtins.so.*")) if "/" in name else ():
+                ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
             return ctypes.CDLL(name)
         except OSError:
             continue

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from foretell.kernels.propose.triton import templates
+from tests.kernels.representatives import representatives
 
 # The interpreter rounds bfloat16 in its own way (a product of two such matrices is off by much), and so it does 8 bits.
 ROUNDED = {
@@ -40,9 +41,21 @@ for name in sys.argv[1:]:
 """
 
 
-def test_plainest_candidates_are_right_in_the_interpreter() -> None:
+QUICK = representatives(NAMES, "gpu")
+REST = [name for name in NAMES if name not in QUICK]
+PARTS = 4  # of about half a minute each
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(sorted(QUICK), id="one-per-family"),
+        *(pytest.param(REST[k::PARTS], id=f"rest-{k}", marks=pytest.mark.full) for k in range(PARTS)),
+    ],
+)
+def test_plainest_candidates_are_right_in_the_interpreter(names: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *NAMES],
+        [sys.executable, "-c", SCRIPT, *names],
         env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,
@@ -50,4 +63,4 @@ def test_plainest_candidates_are_right_in_the_interpreter() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.count("right") == len(NAMES)
+    assert done.stdout.count("right") == len(names)

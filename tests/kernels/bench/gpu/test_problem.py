@@ -11,9 +11,11 @@ torch = pytest.importorskip("torch")
 from foretell.kernels.bench.gpu.problem import TaskProblem, from_path, from_spec, read_task_yml
 from foretell.kernels.bench.gpu.watch import OperationWatch, Snapshot, shares_memory
 from foretell.kernels.library import tasks
+from foretell.kernels.task import Sizes, Task
 from tests.kernels.bench.gpu.controls import CONTROLS
 from tests.kernels.bench.gpu.exploits import EXPLOITS
 from tests.kernels.bench.gpu.faults import FAULTS
+from tests.kernels.representatives import per_family
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 
@@ -26,7 +28,7 @@ def test_there_are_enough_exploits_controls_and_faults() -> None:
         compile(entry.source, entry.name, "exec")
 
 
-@pytest.mark.parametrize("name", tasks("gpu"))
+@pytest.mark.parametrize("name", per_family(tasks("gpu"), "gpu"))
 def test_reference_of_every_gpu_task_gives_the_declared_outputs(name: str) -> None:
     problem, task = TaskProblem(name), tasks("gpu")[name]
     case = next(case for case in problem.cases if not case.timed)
@@ -41,8 +43,19 @@ def test_reference_of_every_gpu_task_gives_the_declared_outputs(name: str) -> No
         assert torch.isfinite(want.double()).all()
         room = task.tolerance.absolute + task.tolerance.relative * want.double().abs()
         assert ((summed.to(got.dtype).double() - want.double()).abs() <= room).all()
-        # Tolerances speak of sums in float32; some processors add halves in halves, which loses a little more.
-        assert ((got.double() - want.double()).abs() <= 2 * room).all()
+        assert ((got.double() - want.double()).abs() <= room + _lost_in_halves(task, case.sizes, got, want)).all()
+
+
+def _lost_in_halves(task: Task, sizes: Sizes, got: torch.Tensor, want: torch.Tensor) -> float:
+    """What a sum of n terms may lose on a processor that adds halves in halves: tolerances speak of sums in float32.
+
+    Each of the n additions rounds a partial sum, off by up to half a unit in the last place of the largest result; the
+    errors add up like a random walk, and four standard deviations cover all elements.
+    """
+    if got.dtype not in (torch.float16, torch.bfloat16):
+        return 0.0
+    terms = max(1.0, task.flops(sizes) / (2 * got.numel()))
+    return 4 * terms**0.5 * torch.finfo(got.dtype).eps / 2 * float(want.double().abs().max())
 
 
 def test_the_same_seed_draws_the_same_inputs() -> None:
