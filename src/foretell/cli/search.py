@@ -22,6 +22,7 @@ from foretell.cli.options import (
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
+    from foretell.cli.lm_report import LmReport
     from foretell.cli.parts import Parts
     from foretell.kernels.protocols import Bench
     from foretell.kernels.search import RunState
@@ -112,7 +113,7 @@ def search(
     with bench_of(kind) as bench:
         run_dir = there or new_run(wanted.name, run)
         state = _search(wanted, bench, parts, run_dir, resume is not None, use_catalogue)
-    conclude(state, run_dir, report, as_json)
+    conclude(state, run_dir, report, as_json, lm_usage(parts, resumed=resume is not None))
 
 
 def _search(task: Task, bench: Bench, parts: Parts, run_dir: Path, resumed: bool, use_catalogue: bool) -> RunState:
@@ -141,7 +142,18 @@ def _search(task: Task, bench: Bench, parts: Parts, run_dir: Path, resumed: bool
     return state
 
 
-def conclude(state: RunState, run_dir: Path, report: bool, as_json: bool) -> None:
+def lm_usage(parts: Parts, resumed: bool) -> LmReport:
+    """What the language models of a search were asked and cost in this process."""
+    from foretell.cli.lm_report import LmReport
+    from foretell.lm.usage import usage_of
+
+    usages = (usage_of("proposer", parts.proposer), usage_of("forecaster", parts.forecaster))
+    return LmReport(tuple(one for one in usages if one is not None), resumed)
+
+
+def conclude(
+    state: RunState, run_dir: Path, report: bool, as_json: bool, language_models: LmReport | None = None
+) -> None:
     """Write the winner and the report, say what came out, and end with the right exit code."""
     from foretell.cli.runs import REPORT_NAME
     from foretell.cli.summary import best_path, print_summary, summary_document
@@ -152,9 +164,9 @@ def conclude(state: RunState, run_dir: Path, report: bool, as_json: bool) -> Non
         best_path(state, run_dir).write_text(state.best.candidate.source, encoding="utf-8")
     written = write_report(state, run_dir / REPORT_NAME, run_dir) if report else None
     if as_json:
-        document(summary_document(state, run_dir, written))
+        document(summary_document(state, run_dir, written, language_models))
     else:
-        print_summary(people(), state, run_dir, written)
+        print_summary(people(), state, run_dir, written, language_models)
     if state.finished is not None and state.finished.reason is StopReason.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
     if state.best is None:

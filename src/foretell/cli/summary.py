@@ -8,19 +8,22 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from foretell.cli.lm_report import LmReport
 from foretell.cli.output import command_line
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
 from foretell.report.numbers import count, seconds, times
 
-_ENDINGS = {"cpp": ".cpp", "cuda": ".cu"}
+_ENDINGS = {"cpp": ".cpp"}  # candidates in all other languages are Python modules
 
 
 def best_path(state: RunState, run_dir: Path) -> Path:
     return run_dir / f"best{_ENDINGS.get(str(state.config['language']), '.py')}"
 
 
-def print_summary(console: Console, state: RunState, run_dir: Path, report: Path | None) -> None:
+def print_summary(
+    console: Console, state: RunState, run_dir: Path, report: Path | None, language_models: LmReport | None = None
+) -> None:
     """What came out, what it took, where it is, and what to do next."""
     task = str(state.config["task"])
     console.print(f"[bold]{escape(task)}[/]  {_outcome(state)}", soft_wrap=True)
@@ -31,6 +34,8 @@ def print_summary(console: Console, state: RunState, run_dir: Path, report: Path
     saved = f", about {seconds(state.saved_s)} saved" if state.saved_s else ""
     reused = f", {count(state.reused, 'measurement')} reused from earlier runs" if state.reused else ""
     console.print(f"  {seconds(state.device_s + state.verify_s)} of device time spent{saved}{reused}", soft_wrap=True)
+    for line in (language_models or LmReport()).lines():
+        console.print(f"  {escape(line)}", soft_wrap=True)
     if state.finished is not None:
         console.print(f"  ended because {state.finished.reason.sentence}")
     console.print()
@@ -65,7 +70,9 @@ def _next(state: RunState, run_dir: Path) -> str:
     return f"foretell search {task} --profile thorough --seed {int(state.config['seed']) + 1}"
 
 
-def summary_document(state: RunState, run_dir: Path, report: Path | None) -> dict[str, Any]:
+def summary_document(
+    state: RunState, run_dir: Path, report: Path | None, language_models: LmReport | None = None
+) -> dict[str, Any]:
     """The outcome for programs."""
     best = state.best
     found = shown(best) if best else None
@@ -98,5 +105,6 @@ def summary_document(state: RunState, run_dir: Path, report: Path | None) -> dic
         "device_s": state.device_s,
         "verify_s": state.verify_s,
         "saved_s": state.saved_s,
+        "language_models": (language_models or LmReport()).to_dict(),
         "config": dict(state.config),
     }

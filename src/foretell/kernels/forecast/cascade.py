@@ -37,6 +37,11 @@ class CascadeForecaster:
         self._sure_log2 = sure_log2
 
     @property
+    def wrapped(self) -> tuple[Forecaster, ...]:
+        """The forecasters of the cascade, in order."""
+        return self._links
+
+    @property
     def troubles(self) -> Counter[str]:
         """The links' troubles, where they count any."""
         found: Counter[str] = Counter()

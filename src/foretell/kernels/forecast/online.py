@@ -68,6 +68,11 @@ class OnlineForecaster:
         self._build_failures = 0.0
 
     @property
+    def wrapped(self) -> tuple[Forecaster, ...]:
+        """The forecaster that this one corrects."""
+        return (self._base,)
+
+    @property
     def troubles(self) -> Mapping[str, int]:
         """The base's troubles, where it counts any."""
         found: Mapping[str, int] = getattr(self._base, "troubles", {})

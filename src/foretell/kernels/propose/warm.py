@@ -30,6 +30,11 @@ class WarmProposer:
         self._inner = inner
         self._sources = tuple(sources)
 
+    @property
+    def wrapped(self) -> tuple[Proposer, ...]:
+        """The proposer that takes over after the first round."""
+        return (self._inner,)
+
     def inform(self, state: Any) -> None:
         """Passed on to an inner proposer that wants to know where the run stands."""
         if (inform := getattr(self._inner, "inform", None)) is not None:
