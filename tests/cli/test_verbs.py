@@ -64,6 +64,16 @@ class TestTasks:
     def test_reference_can_be_piped_into_a_file(self, invoke: Invoke) -> None:
         assert invoke("tasks", "softmax", "--reference").stdout == library.get("softmax").references["cpp"]
 
+    def test_tasks_of_a_gpu(self, invoke: Invoke) -> None:
+        known = library.tasks("gpu")
+        assert {row["name"] for row in json.loads(invoke("tasks", "--kind", "gpu", "--json").stdout)} == set(known)
+        only = next(name for name in known if name not in library.tasks())
+        shown = invoke("tasks", only).stdout
+        assert "def kernel(" in shown and "--language triton" in shown
+        assert invoke("tasks", "softmax", "--kind", "gpu", "--reference").stdout == known["softmax"].references["torch"]
+        assert "is for a GPU only" in invoke("search", only).stderr
+        assert invoke("tasks", "--kind", "tpu").exit_code == 2
+
     def test_json_has_floors(self, invoke: Invoke) -> None:
         data = json.loads(invoke("tasks", "softmax", "--json").stdout)
         assert all(row["floor_s"] > 0 for row in data["workloads"]) and data["reference"]

@@ -67,7 +67,7 @@ def explain(error: BaseException) -> Problem | None:
 
     match error:
         case UnknownTask():
-            return Problem(str(error), "the name of a task", "foretell tasks")
+            return Problem(str(error), "the name of a task", "foretell tasks, or foretell tasks --kind gpu")
         case Unsuitable():
             return Problem(str(error), "a source in a language that this device runs", "foretell doctor")
         case NoCompiler():

@@ -36,6 +36,7 @@ def device_named(name: str) -> Device:
 def read_gpu_candidates(task: str, paths: Sequence[Path]) -> list[Candidate]:
     """One candidate a file; the language is read off the source."""
     from foretell.cli.inputs import read_text
+    from foretell.cli.tasks import reference_command
     from foretell.kernels.candidate import Candidate, Origin
     from foretell.kernels.languages.python_source import language_of
 
@@ -45,7 +46,7 @@ def read_gpu_candidates(task: str, paths: Sequence[Path]) -> list[Candidate]:
             raise BadInput(
                 f"{path} is C++ or CUDA by its ending", "a Python module with kernel(*inputs), for a GPU", _CUDA_HINT
             )
-        source = read_text(path, "a module with kernel(*inputs)", f"foretell tasks {task} --reference")
+        source = read_text(path, "a module with kernel(*inputs)", reference_command(task, "gpu"))
         found.append(Candidate(task, language_of(source), source, Origin("person", {"file": path.name})))
     return found
 

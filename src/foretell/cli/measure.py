@@ -98,8 +98,13 @@ def _show(task: str, device: Device, found: list[Found]) -> None:
         if device.kind == "cpu":
             console.print(f"Next: [bold]{command_line('search', task)}[/] to see how much faster it can get")
     else:
-        tasks = command_line("tasks", task)
-        console.print(f"Next: fix it and measure again; [bold]{tasks}[/] shows what is checked")
+        from foretell.kernels import library
+
+        known = task in library.tasks(device.kind)
+        checked = (
+            f"; [bold]{command_line('tasks', task, '--kind', device.kind)}[/] shows what is checked" if known else ""
+        )
+        console.print(f"Next: fix it and measure again{checked}")
 
 
 def show_outcome(path: Path, outcome: Measurement) -> None:

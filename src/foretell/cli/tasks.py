@@ -8,11 +8,13 @@ import typer
 
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
     from foretell.kernels.task import Task
+
+REFERENCES = {"cpu": "cpp", "gpu": "torch"}  # the language of the reference, by kind of device
 
 
 @plainly
@@ -23,6 +25,15 @@ def tasks(
             metavar="[TASK]", help="Show everything about this task.", show_default=False, autocompletion=names.tasks
         ),
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Tasks at the sizes of a cpu or a gpu.",
+            show_default="cpu, or gpu for a task that only a GPU has",
+            autocompletion=names.one_of(names.KINDS),
+        ),
+    ] = None,
     reference: Annotated[
         bool, typer.Option("--reference", help="Print the reference source, to start a kernel of your own from.")
     ] = False,
@@ -31,24 +42,27 @@ def tasks(
     """List the tasks, or show one of them."""
     from foretell.kernels import library
 
+    if kind is not None and kind not in names.KINDS:
+        raise BadInput(f"there is no kind of device {kind!r}", " or ".join(names.KINDS))
     if name is None:
         if reference:
-            raise BadInput("--reference needs the name of a task", "foretell tasks NAME --reference", "foretell tasks")
-        _list(list(library.tasks().values()), as_json)
+            raise BadInput("--reference needs the name of a task", "foretell tasks TASK --reference", "foretell tasks")
+        _list(list(library.tasks(kind or "cpu").values()), kind or "cpu", as_json)
         return
-    task = library.get(name)
-    source = task.references.get("cpp", "")
+    kind = kind or ("gpu" if name not in library.tasks() and name in library.tasks("gpu") else "cpu")
+    task = library.get(name, kind)
+    source = task.references[REFERENCES[kind]]
     if reference and not as_json:
         typer.echo(source, nl=not source.endswith("\n"))
         return
-    device = _device()
+    device = _device() if kind == "cpu" else None
     if as_json:
-        document(_described(task, device) | {"reference": source})
+        document(_described(task, kind, device) | {"reference": source})
     else:
-        _show(task, device)
+        _show(task, kind, device)
 
 
-def _list(found: list[Task], as_json: bool) -> None:
+def _list(found: list[Task], kind: str, as_json: bool) -> None:
     if as_json:
         document([{"name": t.name, "family": t.family, "summary": t.summary} for t in found])
         return
@@ -66,7 +80,13 @@ def _list(found: list[Task], as_json: bool) -> None:
             table.add_row(f"[bold]{escape(family)}[/]", "", "")
         table.add_row(f"  {escape(task.name)}", f"[dim]{escape(task.summary)}[/]")
     console.print(table)
-    console.print(f"\n{len(found)} tasks. Next: [bold]foretell tasks NAME[/] or [bold]foretell search NAME[/]")
+    other = "gpu" if kind == "cpu" else "cpu"
+    language = "" if kind == "cpu" else " --language triton"
+    console.print(
+        f"\n{len(found)} tasks at the sizes of a {kind.upper()}; [bold]foretell tasks --kind {other}[/] lists those "
+        f"of a {other.upper()}. Next: [bold]foretell tasks NAME[/] or [bold]foretell search NAME{language}[/]",
+        soft_wrap=True,
+    )
 
 
 def _device() -> Device | None:
@@ -81,16 +101,25 @@ def _device() -> Device | None:
         return None
 
 
-def _described(task: Task, device: Device | None) -> dict[str, Any]:
-    from foretell.kernels.device import roofline_s
+def _signature(task: Task, kind: str) -> str:
+    """The entry point that a candidate defines."""
     from foretell.kernels.languages.cpp_signature import signature
+
+    if kind == "cpu":
+        return signature(task)
+    return f"def kernel({', '.join(tensor.name for tensor in task.inputs)})"
+
+
+def _described(task: Task, kind: str, device: Device | None) -> dict[str, Any]:
+    from foretell.kernels.device import roofline_s
 
     floors = {w.name: roofline_s(task, w.sizes, device) for w in task.workloads} if device else {}
     return {
         "name": task.name,
         "family": task.family,
         "summary": task.summary,
-        "signature": signature(task),
+        "kind": kind,
+        "signature": _signature(task, kind),
         "workloads": [
             {
                 "name": w.name,
@@ -110,14 +139,14 @@ def _described(task: Task, device: Device | None) -> dict[str, Any]:
     }
 
 
-def _show(task: Task, device: Device | None) -> None:
+def _show(task: Task, kind: str, device: Device | None) -> None:
     from rich.markup import escape
     from rich.table import Table
 
     from foretell.report.numbers import rate, seconds, size
 
     console = people()
-    data = _described(task, device)
+    data = _described(task, kind, device)
     console.print(f"[bold]{escape(task.name)}[/]  [dim]{escape(task.summary)}[/]\n")
     console.print(escape(data["signature"]), soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
@@ -137,8 +166,15 @@ def _show(task: Task, device: Device | None) -> None:
         notes.add_row("[dim]floor[/]", f"least time {escape(device.name)} allows: bytes / bandwidth or FLOPs / peak")
     console.print()
     console.print(notes)
+    search, mine = ("", "mine.cpp") if kind == "cpu" else (" --language triton", "mine.py")
     console.print(
-        f"\nNext: [bold]foretell search {task.name}[/], or write your own: "
-        f"[bold]foretell tasks {task.name} --reference > mine.cpp[/]",
+        f"\nNext: [bold]foretell search {task.name}{search}[/], or write your own: "
+        f"[bold]{reference_command(task.name, kind)} > {mine}[/]",
         soft_wrap=True,
     )
+
+
+def reference_command(task: str, kind: str) -> str:
+    """The command that prints the reference of a task."""
+    more = () if kind == "cpu" else ("--kind", kind)
+    return command_line("tasks", task, *more, "--reference")

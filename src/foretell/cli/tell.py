@@ -85,10 +85,11 @@ def tell(
 def _candidate(state: RunState, parent: Candidate, path: Path, author: str) -> Candidate:
     """The candidate in a file; BadInput where it cannot be one of this run."""
     from foretell.cli.inputs import read_text
+    from foretell.cli.tasks import reference_command
     from foretell.kernels.candidate import Candidate
 
     task, language = str(state.config["task"]), str(state.config["language"])
-    text = read_text(path, f"a program in {language}", f"foretell tasks {task} --reference")
+    text = read_text(path, f"a program in {language}", reference_command(task, state.device.kind))
     if path.suffix.lower() in _PATCHES:
         text = _patched(path, text, parent, language)
     else:

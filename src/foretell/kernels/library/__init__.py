@@ -58,6 +58,9 @@ def get(name: str, kind: str = "cpu") -> Task:
     known = tasks(kind)
     if name in known:
         return known[name]
+    other = "gpu" if kind == "cpu" else "cpu"
+    if name in tasks(other):
+        raise UnknownTask(f"the task {name!r} has no {kind.upper()} version: it is for a {other.upper()} only")
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"did you mean {', '.join(near)}?" if near else "`foretell tasks` lists them all."
     raise UnknownTask(f"there is no task {name!r}; {hint}")
