@@ -213,13 +213,13 @@ def rebuild(
 ) -> None:
     """Build the GPU candidates again to extract new features; nothing is measured, no GPU is needed."""
     from foretell.kernels.corpus import rebuild as again
-    from foretell.kernels.corpus.table import arrow, write
+    from foretell.kernels.corpus.table import read_file, write
 
     known = dict(again.told(features))
     path = folder / "corpus_gpu.parquet"
     if not path.exists():
         raise no_corpus(path, f"foretell data rebuild {features} --data FOLDER")
-    rows = arrow().parquet.read_table(path).to_pylist()
+    rows = read_file(path)
     if apply:
         write(path, again.applied(rows, known))
         if as_json:

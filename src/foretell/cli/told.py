@@ -123,7 +123,11 @@ def next_parent(state: RunState) -> str:
 
     config = SearchConfig.from_resolved(state.config)
     rng = np.random.default_rng([config.seed, state.rounds])
-    return make_strategy(str(state.config["strategy"]), config.profile).select(state.archive, 1, rng)[0]
+    try:
+        strategy = make_strategy(str(state.config["strategy"]), config.profile)
+    except ValueError as error:
+        raise BadInput(f"the run's configuration is odd: {error}", "a strategy that this version knows") from error
+    return strategy.select(state.archive, 1, rng)[0]
 
 
 def remember_asked(run_dir: Path, parent: str) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from foretell.kernels.typed import typed
+
 PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
 LANGUAGES = frozenset({"cpp"}) | PYTHON_LANGUAGES
 
@@ -62,8 +64,11 @@ class Candidate:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Candidate:
-        origin = Origin(data["origin"]["kind"], dict(data["origin"]["detail"]))
-        return Candidate(data["task"], data["language"], data["source"], origin, tuple(data["parents"]))
+        """The candidate that `to_dict` described; ValueError, KeyError or TypeError where it makes no sense."""
+        origin = typed(Origin(data["origin"]["kind"], dict(data["origin"]["detail"])))
+        if not isinstance(origin.detail.get("knobs", {}), dict):
+            raise ValueError("its knobs are not named values")
+        return typed(Candidate(data["task"], data["language"], data["source"], origin, tuple(data["parents"])))
 
 
 def strip_comments(source: str, language: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from foretell.kernels.task import Sizes, Task
+from foretell.kernels.typed import typed
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ class Device:
     def from_dict(data: Mapping[str, Any]) -> Device:
         fields = dict(data)
         fields["languages"] = tuple(fields["languages"])
-        return Device(**fields)
+        device = typed(Device(**fields))
+        if not device.peak_flops or min(device.bandwidth_bytes_per_s, *device.peak_flops.values()) <= 0:
+            raise ValueError("a device has a rate that is not above zero")
+        return device
 
 
 def roofline_s(task: Task, sizes: Sizes, device: Device) -> float:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from foretell.kernels.typed import finite, typed
+
 
 class Status(StrEnum):
     """How running a candidate ended. Closed: every outcome is one of these."""
@@ -106,20 +108,41 @@ class Measurement:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Measurement:
-        timings = tuple(
-            Timing(t["workload"], tuple(t["reference_us"]), tuple(t["candidate_us"]), t["speedup"], t["low"], t["high"])
-            for t in data["timings"]
-        )
-        return Measurement(
+        """The measurement that `to_dict` described; ValueError, KeyError or TypeError where it makes no sense."""
+        measurement = Measurement(
             status=Status(data["status"]),
             message=data["message"],
             speedup=data["speedup"],
             low=data["low"],
             high=data["high"],
-            timings=timings,
+            timings=tuple(_timing(timing) for timing in data["timings"]),
             stopped_early=data["stopped_early"],
-            cost=Cost(**data["cost"]),
+            cost=typed(Cost(**data["cost"])),
             method=data["method"],
             device=data["device"],
             conditions=dict(data.get("conditions", {})),
         )
+        if measurement.ok and measurement.speedup is None:
+            raise ValueError("it is ok without a speedup")
+        _check_positive(measurement.speedup, measurement.low, measurement.high)
+        return typed(measurement)
+
+
+def _timing(data: Mapping[str, Any]) -> Timing:
+    reference_us, candidate_us = tuple(data["reference_us"]), tuple(data["candidate_us"])
+    if not (reference_us and candidate_us and min(reference_us) > 0 and min(candidate_us) > 0):
+        raise ValueError("a workload has samples that are no times")
+    if not math.isfinite(sum(reference_us) + sum(candidate_us)):
+        raise ValueError("a workload has samples that are not finite")
+    if None in (data["speedup"], data["low"], data["high"]):
+        raise ValueError("a workload has no speedup")
+    _check_positive(data["speedup"], data["low"], data["high"])
+    if not isinstance(data["workload"], str):
+        raise ValueError(f"a workload is named {data['workload']!r}")
+    return Timing(data["workload"], reference_us, candidate_us, data["speedup"], data["low"], data["high"])
+
+
+def _check_positive(*values: float | None) -> None:
+    for value in values:
+        if value is not None and not (finite(value) and value > 0):
+            raise ValueError(f"{value!r} is no speedup")

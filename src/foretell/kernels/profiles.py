@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from foretell.kernels.typed import typed
+
 
 @dataclass(frozen=True)
 class Budgets:
@@ -129,12 +131,12 @@ class Profile:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Profile:
         fields = dict(data)
-        fields["budgets"] = Budgets(**fields["budgets"])
-        fields["puct"] = PuctSettings(**fields["puct"])
-        fields["beam"] = BeamSettings(**fields.get("beam", {}))
-        fields["selective"] = SelectiveSettings(**fields["selective"])
-        fields["value"] = ValueSettings(**fields.get("value", {}))
-        return Profile(**fields)
+        fields["budgets"] = typed(Budgets(**fields["budgets"]))
+        fields["puct"] = typed(PuctSettings(**fields["puct"]))
+        fields["beam"] = typed(BeamSettings(**fields.get("beam", {})))
+        fields["selective"] = typed(SelectiveSettings(**fields["selective"]))
+        fields["value"] = typed(ValueSettings(**fields.get("value", {})))
+        return typed(Profile(**fields))
 
 
 QUICK = Profile("quick", Budgets(measurements=32, seconds=60.0, candidates=128))

@@ -16,6 +16,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.task import Task
+from foretell.kernels.typed import typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,7 @@ class Build:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Build:
-        return Build(Status(data["status"]), data["message"], dict(data["features"]), None, data["seconds"])
+        return typed(Build(Status(data["status"]), data["message"], dict(data["features"]), None, data["seconds"]))
 
 
 @dataclass(frozen=True)

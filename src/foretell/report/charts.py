@@ -150,8 +150,9 @@ def forecast_scatter(pairs: Sequence[Pair]) -> str:
     values = [v for p in pairs for v in (p.measured, p.median, p.low, p.high)]
     # One bar of a forecaster that knows nothing yet must not squeeze everything else into a corner.
     core = [v for p in pairs for v in (p.measured, p.median)]
-    margin = 0.6 + 0.25 * (max(core) - min(core)) if core else 0.0
-    kept = [v for v in values if not core or min(core) - margin <= v <= max(core) + margin]
+    least, most = min(core, default=-math.inf), max(core, default=math.inf)
+    margin = 0.6 + 0.25 * (most - least) if core else 0.0
+    kept = [v for v in values if least - margin <= v <= most + margin]
     x = speedup_scale(kept, left, right)
     y = Scale(x.low, x.high, bottom, top)
     parts = []

@@ -1,4 +1,4 @@
-"""What only the journal's own lines tell: when a run began, when it last wrote, and how long deciding took."""
+"""What only the journal's own lines tell: when a run began, when it last wrote, and how long it was at work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from foretell.kernels.store import read_journal
+from foretell.kernels.store.journal import read_moments
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,11 @@ class Clock:
         return datetime.fromtimestamp(self.started, UTC).strftime("%-d %B %Y, %H:%M UTC")
 
 
-def read_clock(run_dir: Path) -> Clock:
+def read_clock(run_dir: Path, decide_s: float) -> Clock:
     """The clock of a run. The time between an interruption and the event after it is nobody's work."""
-    entries = read_journal(run_dir).entries
+    moments = read_moments(run_dir)
     active_s = 0.0
-    for before, after in pairwise(entries):
-        if before.event != "finished":
-            active_s += max(0.0, after.t - before.t)
-    decide_s = sum(entry.payload["decide_s"] for entry in entries if entry.event == "round")
-    return Clock(entries[0].t, entries[-1].t, active_s, decide_s)
+    for (before, event), (after, _) in pairwise(moments):
+        if event != "finished":
+            active_s += max(0.0, after - before)
+    return Clock(moments[0][0], moments[-1][0], active_s, decide_s)

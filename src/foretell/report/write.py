@@ -31,7 +31,7 @@ def write_report(state: RunState, path: Path, run_dir: Path | None = None) -> Pa
 
     With the run's directory the page also tells when it ran, how long it took, and how to resume it.
     """
-    clock = read_clock(run_dir) if run_dir is not None else None
+    clock = read_clock(run_dir, state.decide_s) if run_dir is not None else None
     return write_whole(path, render_report(state, str(run_dir) if run_dir is not None else "", clock))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from foretell.extras import require
 from foretell.kernels.candidate import stripped
+from foretell.kernels.corpus.check import CorpusDamaged, checked
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get, tasks
 from foretell.kernels.measurement import Status
@@ -123,12 +124,18 @@ def files(folder: Path = FOLDER) -> list[Path]:
 
 
 def read(folder: Path = FOLDER, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Rows of all tables in the folder; only some columns where those are named."""
+    """Rows of all tables in the folder; only some columns where those are named. CorpusDamaged where one is odd."""
+    return [row for path in files(folder) for row in read_file(path, columns)]
+
+
+def read_file(path: Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Rows of one table, as `read`."""
     pa = arrow()
-    found: list[dict[str, Any]] = []
-    for path in files(folder):
-        found += pa.parquet.read_table(path, columns=list(columns) if columns else None).to_pylist()
-    return found
+    try:
+        found = pa.parquet.read_table(path, columns=list(columns) if columns else None).to_pylist()
+    except (pa.ArrowException, ValueError) as error:
+        raise CorpusDamaged(path, f"there is no Parquet table ({str(error).splitlines()[0]})") from error
+    return checked(path, found, columns or schema().names)
 
 
 def known_ids(folder: Path = FOLDER) -> set[str]:
@@ -171,7 +178,7 @@ def merge(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
     counts = {}
     for kind in sorted({r["kind"] for r in fresh}):
         path = folder / f"corpus_{kind}.parquet"
-        kept = {r["key"]: r for r in arrow().parquet.read_table(path).to_pylist()} if path.exists() else {}
+        kept = {r["key"]: r for r in read_file(path)} if path.exists() else {}
         for each in fresh:
             older = kept.get(each["key"])
             if each["kind"] == kind and (older is None or older["measured_at"] < each["measured_at"]):

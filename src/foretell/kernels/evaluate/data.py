@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels.corpus import table
+from foretell.kernels.corpus.check import checked
 from foretell.kernels.corpus.splits import SPLITS
 from foretell.kernels.evaluate import foreign, pools
 from foretell.kernels.evaluate.controls import Past
@@ -96,7 +97,8 @@ def _read_file(path: Path) -> Data:
                 wanted = [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names]
                 columns = arrow.parquet.read_table(path, columns=wanted)
                 _check(path, columns, form.REQUIRED)
-                return Data(path, columns.to_pylist(), is_foreign)
+                rows = columns.to_pylist()
+                return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
     except arrow.ArrowInvalid as error:
         raise BadTable(f"{path} is not a Parquet file", _KNOWN) from error
     nearest = min((pools.REQUIRED, foreign.REQUIRED), key=lambda form: len(set(form) - names))

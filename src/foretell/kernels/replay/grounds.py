@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.corpus import table
+from foretell.kernels.corpus.check import checked
 from foretell.kernels.evaluate import data, foreign, pools
 from foretell.kernels.evaluate.data import ALL, Data
 from foretell.kernels.evaluate.pools import BadTable, Pool
@@ -155,8 +156,8 @@ def _knobs(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for file in table.files(path) if path.is_dir() else [path]:
         if {"id", "detail"}.issubset(parquet.read_schema(file).names):
-            told = parquet.read_table(file, columns=["id", "detail"]).to_pydict()
-            details = zip(told["id"], (json.loads(text or "{}") for text in told["detail"]), strict=True)
+            rows = checked(file, parquet.read_table(file, columns=["id", "detail"]).to_pylist())
+            details = ((row["id"], json.loads(row["detail"] or "{}")) for row in rows)
             found |= {i: detail["knobs"] for i, detail in details if "knobs" in detail}
     if not found:
         raise BadTable(

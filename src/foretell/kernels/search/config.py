@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from foretell.kernels.profiles import Profile
+from foretell.kernels.typed import typed
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ class SearchConfig:
     @staticmethod
     def from_resolved(config: Mapping[str, Any]) -> SearchConfig:
         """The configuration a run was started with, from its `run_started` event."""
-        return SearchConfig(config["language"], config["seed"], Profile.from_dict(config["profile"]))
+        for name in ("task", "language", "policy", "strategy", "forecaster", "proposer"):
+            if not isinstance(config[name], str):
+                raise ValueError(f"its {name} is {config[name]!r}")
+        if config["budgets"] != config["profile"]["budgets"]:
+            raise ValueError("its budgets are not those of its profile")
+        return typed(SearchConfig(config["language"], config["seed"], Profile.from_dict(config["profile"])))
 
 
 def completed(config: Mapping[str, Any]) -> dict[str, Any]:

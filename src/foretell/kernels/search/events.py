@@ -17,6 +17,8 @@ from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.policy import Action
 from foretell.kernels.protocols import Build
+from foretell.kernels.search.config import SearchConfig
+from foretell.kernels.typed import typed
 
 
 class StopReason(StrEnum):
@@ -61,7 +63,8 @@ class RunStarted:
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> RunStarted:
         device, reference = Device.from_dict(data["device"]), _candidate(data["reference"])
-        return RunStarted(data["config"], device, reference, data["version"])
+        SearchConfig.from_resolved(data["config"])
+        return typed(RunStarted(data["config"], device, reference, data["version"]))
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,15 @@ class Child:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Child:
-        return Child(
-            _candidate(data["candidate"]),
-            Build.from_dict(data["build"]),
-            Forecast.from_dict(data["forecast"]),
-            Action(data["action"]),
-            data["reason"],
-            data["audit"],
+        return typed(
+            Child(
+                _candidate(data["candidate"]),
+                Build.from_dict(data["build"]),
+                Forecast.from_dict(data["forecast"]),
+                Action(data["action"]),
+                data["reason"],
+                data["audit"],
+            )
         )
 
 
@@ -114,7 +119,7 @@ class Again:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Again:
-        return Again(data["id"], Forecast.from_dict(data["forecast"]), data["reason"])
+        return typed(Again(data["id"], Forecast.from_dict(data["forecast"]), data["reason"]))
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,8 @@ class Round:
     def from_payload(data: Mapping[str, Any]) -> Round:
         children = tuple(Child.from_payload(child) for child in data["children"])
         again = tuple(Again.from_payload(one) for one in data.get("again", ()))  # journals of old have none
-        return Round(data["round"], tuple(data["parents"]), children, data["forecaster"], data["decide_s"], again)
+        parents = tuple(data["parents"])
+        return typed(Round(data["round"], parents, children, data["forecaster"], data["decide_s"], again))
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,7 @@ class Measured:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Measured:
-        return Measured(data["id"], Measurement.from_dict(data["measurement"]), data["audit"], data["reused"])
+        return typed(Measured(data["id"], Measurement.from_dict(data["measurement"]), data["audit"], data["reused"]))
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,7 @@ class Verified:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Verified:
-        return Verified(data["id"], Measurement.from_dict(data["measurement"]))
+        return typed(Verified(data["id"], Measurement.from_dict(data["measurement"])))
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,7 @@ class Finished:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Finished:
-        return Finished(StopReason(data["reason"]), data["best"], data["seconds"])
+        return typed(Finished(StopReason(data["reason"]), data["best"], data["seconds"]))
 
 
 Event = RunStarted | Round | Measured | Verified | Finished
@@ -221,6 +227,8 @@ _KINDS: Mapping[str, type[RunStarted] | type[Round] | type[Measured] | type[Veri
 def _candidate(data: Mapping[str, Any]) -> Candidate:
     """A candidate under the id it was written with, even if this version would normalise its source differently."""
     candidate = Candidate.from_dict(data)
+    if not isinstance(data["id"], str) or not data["id"]:
+        raise ValueError(f"a candidate has the id {data['id']!r}")
     vars(candidate)["id"] = data["id"]
     return candidate
 

@@ -62,7 +62,7 @@ class RunState:
     log2 speedup that one in ten would pass by what was forecast for them when they came. `audited` counts measurements
     made for the audit, `missed` those of them that were surely faster than all before their round, `failures`
     candidates that failed, by status. `verified` are the winners measured again, in that order. `device_s` is device
-    time spent searching (`failed_s` of it on failures), `verify_s` verifying.
+    time spent searching (`failed_s` of it on failures), `verify_s` verifying; `decide_s` is time spent on decisions.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class RunState:
         self.considered = self.measured = self.reused = self.audited = self.missed = 0
         self.trusted = self.dropped = self.unbuilt = self.faults = 0
         self.failures: Counter[Status] = Counter()
-        self.device_s = self.failed_s = self.verify_s = 0.0
+        self.device_s = self.failed_s = self.verify_s = self.decide_s = 0.0
         self._paid_failures = 0
         self.verified: list[str] = []
         self._leader: str | None = None
@@ -120,6 +120,7 @@ class RunState:
         if event.round != self.rounds:
             raise ValueError(f"round {event.round} is out of place: {self.rounds} was expected")
         self.lessons_at_round.append(len(self.lessons))
+        self.decide_s += event.decide_s
         self.round_incumbent = self.incumbent
         self.archive.expand(event.parents)
         unbuilt, to_measure = [], [self._recalled(one) for one in event.again]

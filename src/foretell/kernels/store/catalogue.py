@@ -313,7 +313,7 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         return None
     key, _, task, device, candidate_id, measured_at, source, text, samples = row
     try:
-        record = json.loads(text)
+        record = json.loads(text, parse_constant=_refuse)
         candidate = Candidate.from_dict(record["candidate"] | {"source": source})
         build = Build.from_dict(record["build"])
         measurement = _unpack(record["measurement"], samples)
@@ -321,6 +321,10 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         return None
     vars(candidate)["id"] = candidate_id  # known, and dear to work out again for hundreds
     return Row(key, task, device, measured_at, candidate, build, measurement)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _group(task: str, device: str, rows: Sequence[tuple[Any, ...]]) -> Group:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,10 +20,13 @@ from typing import Any
 
 from foretell.kernels.store import lines
 from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StoreError
+from foretell.kernels.typed import finite
 
 JOURNAL_NAME = "journal.jsonl"
 LOCK_NAME = "lock"
 _MEMBERS = {"n", "t", "event", "payload"}
+_HEAD = re.compile(rb'\{"n":\d+,"t":([0-9.e+-]+),"event":"(\w+)","payload":')
+_END_OF_TIME_S = 253402300800.0  # the year 10000, which no calendar here reaches
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,16 @@ def read_journal(run_dir: Path) -> Content:
     if not content.entries:
         raise NoRun(run_dir)
     return content
+
+
+def read_moments(run_dir: Path) -> list[tuple[float, str]]:
+    """The time and name of each event of a run, without reading what happened in it; as `read_journal` otherwise."""
+    path = run_dir / JOURNAL_NAME
+    lines_ = path.read_bytes().splitlines() if path.exists() else []
+    matches = [_HEAD.match(line) for line in lines_]
+    if not matches or not all(matches[:-1]):  # of another hand, or damaged
+        return [(entry.t, entry.event) for entry in read_journal(run_dir).entries]
+    return [(float(match[1]), match[2].decode()) for match in matches if match]
 
 
 class Journal:
@@ -163,7 +177,10 @@ def _read(path: Path) -> Content:
             if number == len(pieces):
                 return Content(entries, size_bytes, Torn(number, len(data) - size_bytes))
             raise JournalDamaged(path, number, "its checksum does not match its text")
-        record = lines.decode(line)
+        try:
+            record = lines.decode(line)
+        except (ValueError, RecursionError) as error:
+            raise JournalDamaged(path, number, f"it is not what Foretell writes ({error})") from error
         if record.keys() != _MEMBERS:
             raise JournalDamaged(path, number, f"it has the members {sorted(record)}, not those of a journal")
         entry = Entry(**record)
@@ -171,11 +188,17 @@ def _read(path: Path) -> Content:
             raise JournalDamaged(
                 path, number, f"it has the sequence number {entry.n} where {len(entries)} was expected"
             )
+        if not (isinstance(entry.event, str) and isinstance(entry.payload, dict) and _is_moment(entry.t)):
+            raise JournalDamaged(path, number, "its time, event or payload is of another type")
         entries.append(entry)
         size_bytes += len(line) + 1
     if closed:
         return Content(entries, size_bytes)
     return Content(entries, size_bytes - 1, unclosed=True)
+
+
+def _is_moment(value: object) -> bool:
+    return finite(value) and 0 <= value < _END_OF_TIME_S  # type: ignore[operator]
 
 
 def _lock(run_dir: Path) -> int:

@@ -50,10 +50,19 @@ def is_whole(line: bytes) -> bool:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """The record of a whole line (without its newline), its checksum left out."""
-    record: dict[str, Any] = json.loads(line)
-    del record["crc"]
+    """The record of a whole line (without its newline), its checksum left out; ValueError where it is none."""
+    record = _DECODER.decode(line.decode())
+    if not isinstance(record, dict):
+        raise ValueError("it is no JSON object")
+    record.pop("crc", None)
     return record
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"it holds {constant}, which is no number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def append(file: RawFile, path: Path, size_bytes: int, line: bytes, fsync: bool) -> int:
