@@ -117,7 +117,7 @@ def test_a_guarded_episode_in_chromium(chromium: None, invoke: Invoke, tmp_path:
     assert again["agreement"] == 1.0 and again["objections_now"] == again["objections_before"]
 
 
-def test_the_demo_can_be_run_again(invoke: Invoke, tmp_path: Path) -> None:
+def test_the_demo_can_be_run_again(chromium: None, invoke: Invoke, tmp_path: Path) -> None:
     for folder in ("gui-demo", "gui-demo-2"):
         done = invoke("demo", "--critic", "rules", "--task", "click-button", "--mistakes", "0")
         assert done.exit_code == 0, done.output
@@ -125,7 +125,7 @@ def test_the_demo_can_be_run_again(invoke: Invoke, tmp_path: Path) -> None:
     assert "gui-demo*/" in (Path(__file__).parents[2] / ".gitignore").read_text().splitlines()
 
 
-def test_an_episode_that_is_not_solved_says_why(invoke: Invoke) -> None:
+def test_an_episode_that_is_not_solved_says_why(chromium: None, invoke: Invoke) -> None:
     """Nobody intervenes in shadow mode, and the agent never gets anything right."""
     done = invoke("demo", "--critic", "rules", "--mistakes", "1", "--mode", "shadow", "--json")
     told = json.loads(done.stdout)

@@ -15,7 +15,7 @@ from foretell.cli import names
 from foretell.cli.corpus import no_corpus
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.group import help_alone
-from foretell.cli.options import MAX_COUNT, CorpusFolder, Seed, positive
+from foretell.cli.options import CorpusFolder, Seed, count, natural, positive
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 data = typer.Typer(help="Plan, import, describe, verify, split and export the corpus of measured kernels.")
@@ -40,10 +40,10 @@ def plan(
         typer.Option(metavar="KIND", help="Kind of device: cpu or gpu.", autocompletion=names.one_of(names.KINDS)),
     ] = "gpu",
     per_language: Annotated[
-        int, typer.Option(metavar="N", min=0, max=MAX_COUNT, help="Candidates per template and language.")
+        int, typer.Option(metavar="N", callback=natural, help="Candidates per template and language.")
     ] = 200,
     rounds: Annotated[
-        int, typer.Option(metavar="N", min=1, max=MAX_COUNT, help="Passes over all tasks: each adds a share of them.")
+        int, typer.Option(metavar="N", callback=count, help="Passes over all tasks: each adds a share of them.")
     ] = 2,
     seed: Seed = 0,
     task: Annotated[
@@ -60,21 +60,21 @@ def plan(
     if kind not in LANGUAGES:
         raise BadInput(f"there is no kind of device {kind!r}", "cpu or gpu")
     try:
-        names = [get(name, kind).name for name in task or ()]
+        task_names = [get(name, kind).name for name in task or ()]
     except UnknownTask as error:
         raise BadInput(str(error), "a task of the library", "foretell tasks") from error
-    count = write_plan(out, make_plan(kind, per_language, rounds, seed, names, folder / "written"))
+    planned = write_plan(out, make_plan(kind, per_language, rounds, seed, task_names, folder / "written"))
     if as_json:
-        document({"plan": str(out), "candidates": count})
+        document({"plan": str(out), "candidates": planned})
         return
     next_command = command_line("collect", out, "--into", "catalogue.sqlite")
-    people().print(f"{count} candidates planned in {out}; next: {next_command}", markup=False, soft_wrap=True)
+    people().print(f"{planned} candidates planned in {out}; next: {next_command}", markup=False, soft_wrap=True)
 
 
 @data.command("import")
 @plainly
 def import_(
-    catalogues: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Catalogues or run folders.")],
+    catalogues: Annotated[list[Path], typer.Argument(metavar="FILE", help="Catalogues or run folders.")],
     folder: CorpusFolder = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -233,12 +233,12 @@ def rebuild(
         raise BadInput(str(error), "the toolchain of the rows", "install those versions") from error
     with progress_console().status("building") as status:
         limit_s = math.inf if seconds is None else seconds
-        count = again.rebuild(left, features, limit_s, lambda n: status.update(f"{n} of {len(left)} built"))
+        built = again.rebuild(left, features, limit_s, lambda n: status.update(f"{n} of {len(left)} built"))
     if as_json:
-        document({"features": str(features), "built": count, "left": len(left) - count})
+        document({"features": str(features), "built": built, "left": len(left) - built})
         return
     next_command = command_line("data", "rebuild", features, "--apply")
-    people().print(f"{count} built, {len(left) - count} left; next: {next_command}", markup=False, soft_wrap=True)
+    people().print(f"{built} built, {len(left) - built} left; next: {next_command}", markup=False, soft_wrap=True)
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

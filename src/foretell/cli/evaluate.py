@@ -12,7 +12,7 @@ import typer
 
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.options import MAX_COUNT, MAX_RESAMPLES, Seed
+from foretell.cli.options import MAX_RESAMPLES, Seed, count, natural
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def evaluate(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=MAX_COUNT, help="At most this many candidates of each operation."),
+        typer.Option(metavar="N", callback=count, help="At most this many candidates of each operation."),
     ] = None,
     learn: Annotated[
         int,
-        typer.Option(metavar="N", min=0, max=MAX_COUNT, help="Measurements of each operation to learn from first."),
+        typer.Option(metavar="N", callback=natural, help="Measurements of each operation to learn from first."),
     ] = 0,
     past: Annotated[
         Path, typer.Option(metavar="CORPUS", help="The corpus whose training rows `constant` and `random` draw on.")

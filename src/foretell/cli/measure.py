@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE...", help="Sources that define the task's entry point.", show_default=False),
+    typer.Argument(metavar="FILE", help="Sources that define the task's entry point.", show_default=False),
 ]
 MESSAGE_LINES = 8
 

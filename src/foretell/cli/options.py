@@ -39,6 +39,13 @@ def count(value: int | None) -> int | None:
     return value
 
 
+def natural(value: int | None) -> int | None:
+    """Reject negative counts, and absurdly large ones."""
+    if value is not None and not 0 <= value <= MAX_COUNT:
+        raise typer.BadParameter(f"{value} is not a number from 0 to {MAX_COUNT}")
+    return value
+
+
 def seed(value: int | None) -> int | None:
     """Reject seeds that a generator would refuse."""
     if value is not None and value < 0:

@@ -14,7 +14,7 @@ import typer
 
 from foretell.cli import names
 from foretell.cli.errors import INTERRUPTED, BadInput, plainly
-from foretell.cli.options import MAX_COUNT, Jobs
+from foretell.cli.options import Jobs, count, natural
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def replay(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="A corpus (folder or Parquet), tables of tuning spaces, or Kernel Tuner cache files.",
             show_default="data",
         ),
@@ -98,8 +98,7 @@ def replay(
         int | None,
         typer.Option(
             metavar="N",
-            min=0,
-            max=MAX_COUNT,
+            callback=natural,
             help="At most this many pools (the candidates of one operation on one device), evenly chosen; 0 for all.",
             show_default=f"{POOLS}, all with --operation or tuning spaces",
             rich_help_panel=_WHERE,
@@ -107,16 +106,13 @@ def replay(
     ] = None,
     seeds: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=1, max=MAX_COUNT, help="Searches per contender and pool.", rich_help_panel=_WHERE
-        ),
+        typer.Option(metavar="N", callback=count, help="Searches per contender and pool.", rich_help_panel=_WHERE),
     ] = SEEDS,
     measurements: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            min=1,
-            max=MAX_COUNT,
+            callback=count,
             help="Measure at most this many candidates.",
             show_default="a quarter of the pool, 8 to 100",
             rich_help_panel=_HOW,
@@ -126,8 +122,7 @@ def replay(
         int | None,
         typer.Option(
             metavar="N",
-            min=1,
-            max=MAX_COUNT,
+            callback=count,
             help="Consider at most this many candidates.",
             show_default="the pool, up to 400",
             rich_help_panel=_HOW,
@@ -137,8 +132,7 @@ def replay(
         int | None,
         typer.Option(
             metavar="N",
-            min=1,
-            max=MAX_COUNT,
+            callback=count,
             help="Candidates proposed per round.",
             show_default="16",
             rich_help_panel=_HOW,

@@ -22,7 +22,7 @@ def tasks(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TASK]", help="Show everything about this task.", show_default=False, autocompletion=names.tasks
+            metavar="TASK", help="Show everything about this task.", show_default=False, autocompletion=names.tasks
         ),
     ] = None,
     kind: Annotated[

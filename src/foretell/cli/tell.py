@@ -30,7 +30,7 @@ def tell(
     run: RunName,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Programs, or .diff files against the parent.", show_default=False),
+        typer.Argument(metavar="FILE", help="Programs, or .diff files against the parent.", show_default=False),
     ] = None,
     author: Annotated[
         str,

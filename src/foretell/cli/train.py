@@ -15,7 +15,7 @@ from foretell.cli import names
 from foretell.cli.corpus import is_absent, no_corpus
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.group import help_alone
-from foretell.cli.options import MAX_COUNT, CorpusFolder, Jobs, Seed, finite, positive
+from foretell.cli.options import MAX_COUNT, CorpusFolder, Jobs, Seed, count, finite, positive
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def lm(
         ),
     ] = 1500.0,
     examples: Annotated[
-        int, typer.Option(metavar="N", min=1, max=MAX_COUNT, help="Questions of the supervised stage.")
+        int, typer.Option(metavar="N", callback=count, help="Questions of the supervised stage.")
     ] = 26_000,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, max=MAX_COUNT, help="Steps of the policy stage.")] = 140,
+    steps: Annotated[int, typer.Option(metavar="N", callback=count, help="Steps of the policy stage.")] = 140,
     reward: Annotated[
         str,
         typer.Option(
@@ -129,7 +129,7 @@ def lm(
     questions: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, max=MAX_COUNT, help="Questions per step of the policy stage.", show_default="by stage"
+            metavar="N", callback=count, help="Questions per step of the policy stage.", show_default="by stage"
         ),
     ] = None,
     answers: Annotated[
