@@ -88,10 +88,15 @@ def _document(task: str, device: Device, found: list[Found]) -> dict[str, Any]:
 def _show(task: str, device: Device, found: list[Found]) -> None:
     from rich.markup import escape
 
+    from foretell.report.conditions import contention
+
     console = people()
     console.print(f"[bold]{escape(task)}[/] on {escape(device.name)}\n", highlight=False)
     for path, _, outcome in found:
         show_outcome(path, outcome)
+    disturbance = contention(outcome for _, _, outcome in found)
+    if disturbance:
+        console.print(f"[yellow]{disturbance}[/]\n", highlight=False)
     best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
     if best is not None:
         console.print(f"[dim]{best.method}[/]\n")

@@ -12,6 +12,7 @@ from foretell.cli.lm_report import LmReport
 from foretell.cli.output import command_line
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
+from foretell.report.conditions import contention, measurements_of
 from foretell.report.numbers import count, seconds, times
 
 _ENDINGS = {"cpp": ".cpp"}  # candidates in all other languages are Python modules
@@ -38,6 +39,9 @@ def print_summary(
         console.print(f"  {escape(line)}", soft_wrap=True)
     if state.finished is not None:
         console.print(f"  ended because {state.finished.reason.sentence}")
+    disturbance = contention(measurements_of(state))
+    if disturbance:
+        console.print(f"  [yellow]{disturbance}[/]", soft_wrap=True)
     console.print()
     rows = [("report", str(report))] if report else []
     if state.best is not None:
@@ -53,10 +57,11 @@ def _outcome(state: RunState) -> str:
     if best is None or found is None or found.speedup is None:
         return "[red]no candidate that was measured works[/]" if state.measured else "nothing was measured"
     held = "verified" if best.verified is not None and best.verified.ok else "not yet verified"
-    note = f"[dim](95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}, {held})[/]"
-    if found.speedup < 1.0:
-        return f"nothing beat the reference; the closest runs at {times(found.speedup, sign='x')} its speed {note}"
-    return f"[bold green]{times(found.speedup, sign='')} times as fast as the reference[/] {note}"
+    note = f"(95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}, {held})"
+    if not state.shown_faster:
+        closest = f"the closest: {times(found.speedup, sign='x')} {note}"
+        return f"no candidate is shown to be faster than the reference; {closest}"
+    return f"[bold green]{times(found.speedup, sign='')} times as fast as the reference[/] [dim]{note}[/]"
 
 
 def _next(state: RunState, run_dir: Path) -> str:
@@ -88,6 +93,7 @@ def summary_document(
             "low": found.low,
             "high": found.high,
             "verified": best.verified is not None and best.verified.ok,
+            "shown_faster": state.shown_faster,
             "file": str(best_path(state, run_dir)),
             "origin": {"kind": best.candidate.origin.kind, "detail": dict(best.candidate.origin.detail)},
         }
@@ -106,5 +112,6 @@ def summary_document(
         "verify_s": state.verify_s,
         "saved_s": state.saved_s,
         "language_models": (language_models or LmReport()).to_dict(),
+        "contention": contention(measurements_of(state)),
         "config": dict(state.config),
     }

@@ -57,7 +57,8 @@ class Measurement:
     `speedup` is the geometric mean over workloads of the median paired ratio reference / candidate, with the
     interval `low` to `high` (95 %); all three are None unless `status` is ok. `stopped_early` marks a correct but
     hopeless candidate whose timing was cut short: its speedup is real, its interval wide. `method` states how
-    it was timed (cache state, clock), `conditions` what state the device was in (clocks, temperature, throttling).
+    it was timed (cache state, clock), `conditions` what state the device was in: clocks, temperature and throttling of
+    a GPU; of a CPU the load, the share of the processors that others used, and whether that `disturbed` the timing.
     """
 
     status: Status
@@ -75,6 +76,11 @@ class Measurement:
     @property
     def ok(self) -> bool:
         return self.status is Status.OK
+
+    @property
+    def shown_faster(self) -> bool:
+        """True if the whole 95 % interval lies above 1."""
+        return self.ok and self.low is not None and self.low > 1.0
 
     @property
     def log2_speedup(self) -> float:

@@ -101,7 +101,8 @@ class Profile:
     may be stopped early. The forecaster is refitted whenever there are new measurements while there are at most
     `refit_every_until`, then each time their number has grown by the factor `refit_growth`. A fault of the machine is
     retried `infrastructure_retries` times; `infrastructure_give_up` candidates in a row that could not be measured
-    stop the run. At the end `verify_count` winners must hold up, out of at most `verify_attempts` measured again.
+    stop the run. At the end `verify_count` winners must hold up and one must be shown to be faster than the reference,
+    out of at most `verify_attempts` measured again.
     `proposal_attempts` bounds how often a proposer that only repeats itself is asked within one round.
     """
 
@@ -160,11 +161,14 @@ class BenchEffort:
     Each workload is checked on `check_seeds` input sets out of `input_sets`, the rest being first seen while timed, one
     in every `fresh_every` pairs.
     At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
-    within +- `half_width` or `workload_cap_s` is over. One run may take `run_timeout_s`, or `slowest_ratio` times the
-    reference if that is more. A clock that lags the judge's by more than `clock_slack_us` (plus a fifth of the time),
-    inputs seen before that run in `memory_ratio` of the time, and times below physics with `physics_margin` on the
-    bandwidth are taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so that no hiccup of a busy
-    machine accuses an honest kernel. `between_processes` is the error of a log speedup that more pairs do not remove.
+    within +- `half_width` or `workload_cap_s` is over. On a machine that other processes use too, or where the ratios
+    spread by more than `noisy_spread`, pairs during which a process lost its core are taken again, and sampling goes on
+    until the interval is within +- `busy_half_width` or `busy_cap_s` is over. One run may take `run_timeout_s`, or
+    `slowest_ratio` times the reference if that is more. A clock that lags the judge's by more than `clock_slack_us`
+    (plus a fifth of the time), inputs seen before that run in `memory_ratio` of the time, and times below physics with
+    `physics_margin` on the bandwidth are taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so
+    that no hiccup of a busy machine accuses an honest kernel. `between_processes` is the error of a log speedup that
+    more pairs do not remove.
     """
 
     check_seeds: int = 3
@@ -174,6 +178,9 @@ class BenchEffort:
     most_pairs: int = 16
     half_width: float = 0.03
     workload_cap_s: float = 0.25
+    busy_cap_s: float = 4.0
+    busy_half_width: float = 0.06
+    noisy_spread: float = 0.15
     run_timeout_s: float = 2.0
     reference_timeout_s: float = 10.0
     slowest_ratio: float = 100.0

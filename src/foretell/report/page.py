@@ -31,6 +31,7 @@ class Page:
     task: str
     summary: str
     speedup: str
+    no_speedup: str
     lead: str
     notices: tuple[str, ...]
     figures: tuple[story.Figure, ...]
@@ -73,12 +74,13 @@ def build_page(state: RunState, run: str = "", clock: Clock | None = None) -> Pa
     name = str(state.config["task"])
     return Page(
         version=state.started.version if state.started else "",
-        title=f"{name}: {times(winner.speedup)}" if winner else name,
+        title=f"{name}: {times(winner.speedup)}" if winner and state.shown_faster else name,
         run=run,
         ended=story.ended(state, clock),
         task=name,
         summary=task.summary if task else "",
-        speedup=times(winner.speedup, sign="") if winner else "",
+        speedup=times(winner.speedup, sign="") if winner and state.shown_faster else "",
+        no_speedup=story.no_speedup(state),
         lead=story.lead(state),
         notices=story.notices(state, run),
         figures=story.figures(state, calibration),

@@ -11,6 +11,7 @@ from foretell.kernels.search.state import RunState
 from foretell.report.calibration import BEYOND_LUCK, FEWEST, Calibration
 from foretell.report.candidates import shown
 from foretell.report.clock import Clock
+from foretell.report.conditions import contention, measurements_of
 from foretell.report.numbers import count, percent, seconds, times
 
 
@@ -44,7 +45,11 @@ def lead(state: RunState) -> str:
         return Markup("None of the {} measured on {} works, so there is no speedup to tell.").format(
             count(state.measured, "candidate"), device
         )
-    parts = [Markup("{} on {}.").format(_comparison(found.speedup, found.low), device)]
+    if state.shown_faster:
+        parts = [Markup("as fast as the reference on {}.").format(device)]
+    else:
+        closest = Markup("No candidate is shown to be faster than the reference on {}. The closest runs at <b>{}</b>:")
+        parts = [closest.format(device, times(found.speedup))]
     if found.low and found.high:
         parts.append(Markup("95 % interval <b>{} to {}</b>").format(times(found.low, sign=""), times(found.high)))
     if best.verified is not None and best.verified.ok:
@@ -54,12 +59,9 @@ def lead(state: RunState) -> str:
     return parts[0] + " " + Markup(", ").join(parts[1:])
 
 
-def _comparison(speedup: float, low: float | None) -> str:
-    if speedup < 1.0:
-        return "No candidate beat the reference; this is the closest"
-    if low is not None and low <= 1.0:
-        return "as fast as the reference, which is no clear gain,"
-    return "as fast as the reference"
+def no_speedup(state: RunState) -> str:
+    """What stands in the place of the headline number where there is none."""
+    return "Not shown to be faster" if state.best is not None else "No winner yet"
 
 
 def notices(state: RunState, run: str) -> tuple[str, ...]:
@@ -72,6 +74,9 @@ def notices(state: RunState, run: str) -> tuple[str, ...]:
         found.append(Markup("This run has not finished: what follows is where it stood. Go on with {}").format(resume))
     elif state.finished.reason is StopReason.INTERRUPTED:
         found.append(Markup("This run was interrupted; nothing measured is lost. Go on with {}").format(resume))
+    disturbance = contention(measurements_of(state))
+    if disturbance:
+        found.append(f"Other processes used this machine meanwhile: {disturbance}.")
     if state.faults:
         found.append(
             f"{count(state.faults, 'candidate')} could not be judged because the machine failed; that is not held "

@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu_device import detect_cpu
+from foretell.kernels.bench.timing_lock import timing_lock
 from foretell.kernels.bench.trial import Bay, ReferenceFault, Trial
 from foretell.kernels.bench.worker import Worker, WorkerFault
 from foretell.kernels.candidate import Candidate, Origin
@@ -25,7 +28,8 @@ from foretell.kernels.task import Task
 
 METHOD = (
     "cold data: every cache line of inputs and outputs is flushed before each run; code warm, threads awake; reference "
-    "and candidate in separate processes, interleaved in alternating order, inputs rotated; median of paired ratios"
+    "and candidate in separate processes, interleaved in alternating order, inputs rotated; pairs that other processes "
+    "interrupted are taken again; median of paired ratios"
 )
 
 
@@ -66,14 +70,23 @@ class CpuBench:
             cost = Cost(build_s=built.seconds)
             return Measurement(built.status, built.message, cost=cost, device=self.device.id)
         started = time.perf_counter()
+        with timing_lock() as alone:
+            outcome, busy_s = self._judge(task, built.artifact, hopeless_below)
+        conditions = dict(outcome.conditions) | ({} if alone else {"alone": False})
+        cost = Cost(built.seconds, busy_s, time.perf_counter() - started)
+        method = METHOD if outcome.ok else ""
+        return replace(outcome, cost=cost, method=method, device=self.device.id, conditions=conditions)
+
+    def _judge(self, task: Task, artifact: Path, hopeless_below: float | None) -> tuple[Measurement, float]:
+        """The outcome of checking and timing a built candidate, and the seconds that kernels ran."""
         try:
             bay = self._bay(task)
         except WorkerFault as fault:
-            return Measurement(Status.INFRASTRUCTURE, f"the reference failed: {fault}", device=self.device.id)
+            return Measurement(Status.INFRASTRUCTURE, f"the reference failed: {fault}"), 0.0
         trial = Trial(bay, self.device, self._effort, hopeless_below)
         worker = None
         try:
-            worker = Worker(built.artifact, needed_bytes(task))
+            worker = Worker(artifact, needed_bytes(task))
             outcome = trial.judge(worker)
         except WorkerFault as fault:
             outcome = Measurement(fault.status, str(fault))
@@ -83,19 +96,7 @@ class CpuBench:
         finally:
             if worker is not None:
                 worker.close()
-        cost = Cost(built.seconds, trial.busy_s, time.perf_counter() - started)
-        return Measurement(
-            outcome.status,
-            outcome.message,
-            outcome.speedup,
-            outcome.low,
-            outcome.high,
-            outcome.timings,
-            outcome.stopped_early,
-            cost,
-            METHOD if outcome.ok else "",
-            self.device.id,
-        )
+        return outcome, trial.busy_s
 
     def _bay(self, task: Task) -> Bay:
         if task.name not in self._bays:

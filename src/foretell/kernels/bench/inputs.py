@@ -48,19 +48,18 @@ def draw(task: Task, workload: Workload, seed: int) -> InputSet:
 
 
 class InputPool:
-    """Lazily drawn input sets: `count` for every timed workload, one for every extra shape.
+    """Lazily drawn input sets of every workload, by index.
 
     Seeds come from `entropy`, which a bench takes from the operating system: no candidate can know them beforehand.
     """
 
-    def __init__(self, task: Task, count: int, entropy: int) -> None:
+    def __init__(self, task: Task, entropy: int) -> None:
         self._task = task
-        self._count = count
         self._entropy = entropy
         self._sets: dict[tuple[str, int], InputSet] = {}
 
     def get(self, workload: Workload, index: int) -> InputSet:
-        key = (workload.name, index % self._count)
+        key = (workload.name, index)
         if key not in self._sets:
             name = int.from_bytes(workload.name.encode()[-8:], "big")
             seed = np.random.SeedSequence([self._entropy, name, key[1]]).generate_state(1)[0]

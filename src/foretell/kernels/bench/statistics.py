@@ -30,16 +30,66 @@ def log_ratio(reference_us: Sequence[float], candidate_us: Sequence[float]) -> t
     return center, max(error, _LEAST_ERROR)
 
 
+def spread(reference_us: Sequence[float], candidate_us: Sequence[float]) -> float:
+    """Standard deviation of the log ratios, estimated from their median absolute deviation."""
+    ratios = np.log(np.asarray(reference_us, dtype=float) / np.asarray(candidate_us, dtype=float))
+    return _MEDIAN_DEVIATION * float(np.median(np.abs(ratios - np.median(ratios))))
+
+
+def rank_error(reference_us: Sequence[float], candidate_us: Sequence[float]) -> float:
+    """Standard error of the median log ratio without assuming a distribution.
+
+    Half the width of the 95 % interval between order statistics (the sign test inverted), over 1.96. Fewer than six
+    samples have no such interval; their whole range, half as wide again, stands in.
+    """
+    ratios = np.sort(np.log(np.asarray(reference_us, dtype=float) / np.asarray(candidate_us, dtype=float)))
+    n = len(ratios)
+    tail, cut = 0.0, 0
+    while (tail := tail + math.comb(n, cut) / 2**n) <= 0.025:
+        cut += 1
+    width = float(ratios[-cut] - ratios[cut - 1]) if cut else 1.5 * float(ratios[-1] - ratios[0])
+    return width / 2 / _NORMAL_95
+
+
 def timing(workload: str, reference_us: Sequence[float], candidate_us: Sequence[float]) -> Timing:
     """Summary of one workload's pairs, with a 95 % interval."""
     center, error = log_ratio(reference_us, candidate_us)
+    return _timing(
+        workload, reference_us, candidate_us, center, center - _NORMAL_95 * error, center + _NORMAL_95 * error
+    )
+
+
+def disturbed_timing(
+    workload: str,
+    reference_us: tuple[Sequence[float], Sequence[float]],
+    candidate_us: tuple[Sequence[float], Sequence[float]],
+) -> Timing:
+    """Summary of pairs that other processes interrupted: both sides by the clock, and by time on a core.
+
+    Interruptions lengthen a run by the clock, the more the longer it is; time on a core leaves out what the calling
+    thread waited, but not what it waited for others. The truth lies between: the estimate is by time on a core, and the
+    interval holds those of all four ratios, each without assuming a distribution.
+    """
+    bounds = []
+    for references in reference_us:
+        for candidates in candidate_us:
+            center, error = log_ratio(references, candidates)
+            error = max(error, rank_error(references, candidates))
+            bounds += [center - _NORMAL_95 * error, center + _NORMAL_95 * error]
+    center, _ = log_ratio(reference_us[1], candidate_us[1])
+    return _timing(workload, reference_us[1], candidate_us[1], center, min(bounds), max(bounds))
+
+
+def _timing(
+    workload: str, reference_us: Sequence[float], candidate_us: Sequence[float], center: float, low: float, high: float
+) -> Timing:
     return Timing(
         workload,
         tuple(round(value, 3) for value in reference_us),
         tuple(round(value, 3) for value in candidate_us),
         math.exp(center),
-        math.exp(center - _NORMAL_95 * error),
-        math.exp(center + _NORMAL_95 * error),
+        math.exp(low),
+        math.exp(high),
     )
 
 
@@ -49,10 +99,14 @@ def combine(timings: Sequence[Timing], between: float = 0.0) -> tuple[float, flo
     `between` is the standard error, in log ratio, that no number of pairs removes: where a process's memory happens to
     lie. It comes from measuring the same candidates in two passes (`benchmarks/retest.py`).
     """
-    estimates = [log_ratio(t.reference_us, t.candidate_us) for t in timings]
-    center = sum(value for value, _ in estimates) / len(estimates)
-    error = math.hypot(math.sqrt(sum(error**2 for _, error in estimates)) / len(estimates), between)
-    return math.exp(center), math.exp(center - _NORMAL_95 * error), math.exp(center + _NORMAL_95 * error)
+    center = sum(math.log(t.speedup) for t in timings) / len(timings)
+
+    def error(sides: Sequence[float]) -> float:
+        return _NORMAL_95 * math.hypot(math.hypot(*(side / _NORMAL_95 for side in sides)) / len(sides), between)
+
+    below = error([math.log(t.speedup / t.low) for t in timings])
+    above = error([math.log(t.high / t.speedup) for t in timings])
+    return math.exp(center), math.exp(center - below), math.exp(center + above)
 
 
 def tight_enough(reference_us: Sequence[float], candidate_us: Sequence[float], half_width: float) -> bool:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.bench.arena import layout, needed_bytes
 from foretell.kernels.bench.inputs import InputPool, InputSet, mismatch
-from foretell.kernels.bench.statistics import combine, surely_below, tight_enough, timing
-from foretell.kernels.bench.worker import Worker, WorkerFault
+from foretell.kernels.bench.pairs import Pair, Pairs
+from foretell.kernels.bench.statistics import combine
+from foretell.kernels.bench.worker import BUSY_SHARE, Run, Worker, WorkerFault
 from foretell.kernels.candidate import Candidate, Origin
+from foretell.kernels.contention import Watch, load_average, usable_cores
 from foretell.kernels.device import Device
 from foretell.kernels.languages import cpp
 from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.task import Task, Workload
-
-FRESH_TO_ACCUSE = 3  # one slow first run is no sign of remembering
 
 
 class ReferenceFault(Exception):
@@ -31,7 +32,7 @@ class Bay:
 
     def __init__(self, task: Task, effort: BenchEffort, entropy: int) -> None:
         self.task = task
-        self.pool = InputPool(task, effort.input_sets, entropy)
+        self.pool = InputPool(task, entropy)
         reference = Candidate(task.name, "cpp", task.references["cpp"], Origin("reference"))
         built = cpp.build(task, reference)
         if not built.ok or built.artifact is None:
@@ -46,7 +47,7 @@ class Bay:
                 given = self.pool.get(workload, index)
                 self.worker.arena.fill(slots, given.inputs)
                 self.worker.flush()
-                taken.append(self.worker.run(effort.reference_timeout_s)[0] * 1e-6)
+                taken.append(self.worker.run(effort.reference_timeout_s).inner_us * 1e-6)
                 for slot, want in zip(slots[len(task.inputs) :], given.expected, strict=True):
                     wrong = mismatch(self.worker.arena.view(slot), want)
                     if wrong:
@@ -90,8 +91,7 @@ class Trial:
         given = self._bay.pool.get(workload, index)
         worker.arrange(slots, workload.sizes)
         worker.arena.fill(slots, given.inputs)
-        taken_us, _ = worker.run(limit_s)
-        self.busy_s += taken_us * 1e-6
+        self.busy_s += worker.run(limit_s).inner_us * 1e-6
         worker.pause()
         return self._verdict(worker, workload, index, given)
 
@@ -118,21 +118,35 @@ class Trial:
     def _time(self, worker: Worker) -> Measurement:
         timings: list[Timing] = []
         stopped = False
+        self._watch = Watch(lambda: time.process_time() + worker.cpu_s() + self._bay.worker.cpu_s())
+        taken: list[Pairs] = []
         for workload in self._task.workloads:
             result = self._pairs(worker, workload, hurry=stopped)
             if isinstance(result, Measurement):
                 return result
-            references, candidates, stopped = result
-            timings.append(timing(workload.name, references, candidates))
-            too_fast = self._beyond_physics(workload, min(candidates) * 1e-6)
+            pairs, stopped = result
+            timings.append(pairs.timing(workload.name))
+            too_fast = self._beyond_physics(workload, min(timings[-1].candidate_us) * 1e-6)
             if too_fast:
                 return Measurement(Status.CHEAT, too_fast)
+            taken.append(pairs)
         speedup, low, high = combine(timings, self._effort.between_processes)
-        return Measurement(Status.OK, "", speedup, low, high, tuple(timings), stopped)
+        return Measurement(
+            Status.OK, "", speedup, low, high, tuple(timings), stopped, conditions=self._conditions(taken)
+        )
 
-    def _pairs(
-        self, worker: Worker, workload: Workload, hurry: bool
-    ) -> tuple[list[float], list[float], bool] | Measurement:
+    def _conditions(self, taken: Sequence[Pairs]) -> dict[str, Any]:
+        """What state the machine was in while timing, for whoever reads the measurement."""
+        return {
+            "load": round(load_average(), 2),
+            "cores": usable_cores(),
+            "others": round(self._watch.others_share(), 3),
+            "pairs": sum(len(pairs.counted) for pairs in taken),
+            "retaken": sum(pairs.retaken for pairs in taken),
+            "disturbed": any(pairs.disturbed for pairs in taken),
+        }
+
+    def _pairs(self, worker: Worker, workload: Workload, hurry: bool) -> tuple[Pairs, bool] | Measurement:
         """Interleaved samples until the interval is tight, the cap is reached or the candidate is hopeless."""
         effort = self._effort
         slots = layout(self._task, workload.sizes)
@@ -142,85 +156,67 @@ class Trial:
         except WorkerFault as fault:
             raise ReferenceFault(str(fault)) from fault
         worker.arrange(slots, workload.sizes)
-        references: list[float] = []
-        candidates: list[float] = []
-        overhead: tuple[list[float], list[float]] = ([], [])
-        deadline = time.perf_counter() + effort.workload_cap_s
+        pairs = Pairs(effort)
+        started = time.perf_counter()
         while True:
-            n = len(candidates)
-            index = self._input_set(n)
-            given = self._bay.pool.get(workload, index)
-            for ours in (n % 2 == 1, n % 2 == 0):
-                inner, outer = self._timed_run(worker if ours else reference, workload, given, ours)
-                overhead[ours].append(outer - inner)
-                if ours and overhead[False]:
-                    # A clock in the candidate's process may lie; what it can gain is bounded by the judge's own.
-                    inner = max(inner, outer - max(overhead[False]) - effort.clock_slack_us)
-                (candidates if ours else references).append(inner)
-                if ours:
-                    failure = self._verdict(worker, workload, index, given)
-                    if failure:
-                        return failure
-            n += 1
-            if n < effort.fewest_pairs:
+            failure = self._pair(worker, workload, pairs)
+            if failure:
+                return failure
+            pairs.contended = self._watch.others_share() >= BUSY_SHARE
+            if len(pairs.taken) < effort.fewest_pairs:
                 continue
-            if self._hopeless_below is not None and surely_below(references, candidates, self._hopeless_below):
-                hurry = True
-            done = tight_enough(references, candidates, effort.half_width) or n >= effort.most_pairs
-            if hurry or done or time.perf_counter() > deadline:
-                suspicion = self._suspicion(references, candidates, overhead)
-                if not suspicion or n >= effort.pairs_to_accuse:
+            hurry = hurry or pairs.hopeless(self._hopeless_below)
+            if hurry or pairs.enough(time.perf_counter() - started):
+                suspicion = pairs.suspicion()
+                if not suspicion or len(pairs.counted) >= effort.pairs_to_accuse:
                     break
         if suspicion:
             return Measurement(Status.CHEAT, f"{suspicion} at {workload.name}")
-        return references, candidates, hurry
+        return pairs, hurry
 
-    def _timed_run(self, worker: Worker, workload: Workload, given: InputSet, ours: bool) -> tuple[float, float]:
+    def _pair(self, worker: Worker, workload: Workload, pairs: Pairs) -> Measurement | None:
+        """Run both once, in alternating order, and add the pair; the failure if the candidate's output is wrong."""
+        index, fresh = pairs.next_inputs()
+        inputs = self._bay.pool.get(workload, index)
+        runs: dict[bool, Run] = {}
+        first = len(pairs.taken) % 2 == 1
+        for ours in (first, not first):
+            runs[ours] = self._timed_run(worker if ours else self._bay.worker, workload, inputs, ours)
+            if ours:
+                failure = self._verdict(worker, workload, index, inputs)
+                if failure:
+                    return failure
+        reference, candidate = runs[False], runs[True]
+        # A clock in the candidate's process may lie; what it can gain is bounded by the judge's own.
+        slowest_us = max([reference.outer_us - reference.inner_us, *(p.reference_overhead_us for p in pairs.taken)])
+        pairs.taken.append(
+            Pair(
+                reference.inner_us,
+                max(candidate.inner_us, candidate.outer_us - slowest_us - self._effort.clock_slack_us),
+                reference.cpu_us,
+                candidate.cpu_us,
+                fresh,
+                reference.preempted or candidate.preempted,
+                reference.outer_us - reference.inner_us,
+                candidate.outer_us - candidate.inner_us,
+            )
+        )
+        return None
+
+    def _timed_run(self, worker: Worker, workload: Workload, inputs: InputSet, ours: bool) -> Run:
         slots = layout(self._task, workload.sizes)
         try:
-            worker.resume()
-            worker.arena.fill(slots, given.inputs)
+            worker.pause()
+            worker.arena.fill(slots, inputs.inputs)
             worker.flush()
-            inner, outer = worker.run(self._limit_s(workload))
+            run = worker.run(self._limit_s(workload))
             worker.pause()
         except WorkerFault as fault:
             if ours:
                 raise
             raise ReferenceFault(str(fault)) from fault
-        self.busy_s += inner * 1e-6
-        return inner, outer
-
-    def _input_set(self, pair: int) -> int:
-        """Which inputs a pair runs on: now and then a set not seen before, else one of those already checked.
-
-        The new ones are spread out, so that a busy spell of the machine cannot pass for their being slower.
-        """
-        effort = self._effort
-        turn, rest = divmod(pair, effort.fresh_every)
-        if rest == 0 and turn < effort.input_sets - effort.check_seeds:
-            return effort.check_seeds + turn
-        return pair % effort.check_seeds
-
-    def _suspicion(
-        self,
-        references: Sequence[float],
-        candidates: Sequence[float],
-        overhead: tuple[Sequence[float], Sequence[float]],
-    ) -> str:
-        """Signs that the times are not what they seem: a clock that disagrees with ours, or answers remembered."""
-        extra_us = min(overhead[True]) - max(overhead[False])  # a busy machine delays some runs, a liar all of them
-        if extra_us > self._effort.clock_slack_us + 0.2 * float(np.median(candidates)):
-            return f"its clock runs {extra_us:.0f} us short of the judge's"
-        ratios = [c / r for r, c in zip(references, candidates, strict=True)]
-        fresh = [ratio for n, ratio in enumerate(ratios) if self._input_set(n) >= self._effort.check_seeds]
-        repeated = [ratio for n, ratio in enumerate(ratios) if self._input_set(n) < self._effort.check_seeds]
-        if (
-            repeated
-            and len(fresh) >= FRESH_TO_ACCUSE
-            and float(np.percentile(repeated, 90)) < self._effort.memory_ratio * min(fresh)
-        ):
-            return "it is faster on inputs it has seen before: results are remembered"
-        return ""
+        self.busy_s += run.inner_us * 1e-6
+        return run
 
     def _beyond_physics(self, workload: Workload, fastest_s: float) -> str:
         """Faster than reading the inputs or doing the arithmetic allows, with a wide margin for our device figures."""

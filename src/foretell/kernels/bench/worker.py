@@ -12,10 +12,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from foretell.kernels.bench import accounts
 from foretell.kernels.bench.arena import Arena, Slot, name_fault
+from foretell.kernels.contention import Watch, usable_cores
 from foretell.kernels.isolation import isolated, scrubbed_environment
 from foretell.kernels.languages.cpp import find_compiler
 from foretell.kernels.measurement import Status
@@ -23,6 +26,10 @@ from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Sizes
 
 START_TIMEOUT_S = 10.0
+BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
+STARVED_PATIENCE = 10  # a worker that others keep from the processors may take this many times its limit
+WAIT_SHARE = 0.02  # of a run's time, spent waiting for a core, from which on the run counts as held up
+_LOOK_S = 0.25
 ADDRESS_BYTES = 1 << 30
 ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
 
@@ -32,6 +39,22 @@ _THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads", "OMP_WAIT_POLICY":
 
 # What the runner says of a system call. A candidate can write such a line too, so its text is bounded.
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,24}( \([a-z ]{1,16}\)| for writing)?")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of a kernel: its time by the worker's clock and by this process's, and what held it up.
+
+    `cpu_us` is how long the calling thread was on a core: what the call takes where nobody else wants the cores, if no
+    other thread is waited for. `preempted` is True if a thread lost its core during the call, by the worker's count,
+    and the kernel's accounting confirms that a thread had to wait for one. A process with more threads than cores holds
+    up itself.
+    """
+
+    inner_us: float
+    outer_us: float
+    cpu_us: float
+    preempted: bool = False
 
 
 class WorkerFault(Exception):
@@ -76,6 +99,7 @@ class Worker:
         self._slots: Sequence[Slot] = ()
         self._pending = b""
         self._paused = False
+        self._pid: int | None = None
         command_read, self._commands = os.pipe()
         self._replies, reply_write = os.pipe()
         program = _runner()
@@ -103,6 +127,7 @@ class Worker:
             os.close(reply_write)
         try:
             self.confinement = self._answer("o", START_TIMEOUT_S)[0]
+            self._pid = accounts.innermost(self._process.pid)
         except WorkerFault:
             self.close()
             raise
@@ -120,15 +145,34 @@ class Worker:
         self._tell("F")
         self._answer("f", START_TIMEOUT_S)
 
-    def run(self, timeout_s: float) -> tuple[float, float]:
-        """Call the kernel once: microseconds by the worker's clock, and by this process's clock."""
+    def run(self, timeout_s: float) -> Run:
+        """Call the kernel once."""
+        before_us = accounts.waits_us(self.pid)
         started = time.perf_counter()
         self._tell("R")
         words = self._answer("r", timeout_s)
         outer_us = (time.perf_counter() - started) * 1e6
-        inner_ns = int(words[0]) if words[0].lstrip("-").isdecimal() else 0
+        inner_ns, cpu_ns, preemptions = (int(w) if w.lstrip("-").isdecimal() else 0 for w in (*words, "0", "0")[:3])
         # A kernel that writes over its caller's stack can spoil the clock, never beyond what was waited.
-        return min(max(inner_ns / 1e3, 0.001), outer_us), outer_us
+        inner_us = min(max(inner_ns / 1e3, 0.001), outer_us)
+        cpu_us = min(max(cpu_ns / 1e3, 0.001), inner_us)
+        return Run(inner_us, outer_us, cpu_us, preemptions > 0 and self._had_to_wait(before_us, inner_us))
+
+    def _had_to_wait(self, before_us: dict[str, float], inner_us: float) -> bool:
+        after_us = accounts.waits_us(self.pid)
+        if len(after_us) > usable_cores():
+            return False
+        waited_us = max((after - before_us.get(thread, 0.0) for thread, after in after_us.items()), default=0.0)
+        return not after_us or waited_us > WAIT_SHARE * inner_us
+
+    @property
+    def pid(self) -> int:
+        """The process that runs the kernel, inside whatever wraps it."""
+        return self._pid or accounts.innermost(self._process.pid)
+
+    def cpu_s(self) -> float:
+        """CPU seconds used so far."""
+        return accounts.cpu_s(self.pid)
 
     def pause(self) -> None:
         """Stop every thread of the candidate, so that nothing of it runs while another is timed or its output read."""
@@ -164,9 +208,7 @@ class Worker:
     def _answer(self, kind: str, timeout_s: float) -> list[str]:
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
-            left = deadline - time.monotonic()
-            ready = select.select([self._replies], [], [], max(0.0, left))[0]
-            if not ready:
+            if not self._readable(deadline - time.monotonic()) and not self._wait_longer(timeout_s):
                 self._signal(signal.SIGKILL)
                 self._process.wait()
                 raise WorkerFault(Status.TIMEOUT, f"did not finish within {timeout_s:.3g} s and was stopped")
@@ -180,6 +222,31 @@ class Worker:
             return words[1:] or [""]
         self._signal(signal.SIGKILL)
         raise self._fault(words)
+
+    def _readable(self, wait_s: float) -> bool:
+        return bool(select.select([self._replies], [], [], max(0.0, wait_s))[0])
+
+    def _wait_longer(self, timeout_s: float) -> bool:
+        """Give a worker that has used up its limit more time if other processes keep it from the processors.
+
+        Returns True if there is something to read, False if it had its time. Raises an infrastructure fault if it got
+        no processor for long: that says nothing about the candidate.
+        """
+        watch, used_s = Watch(self.cpu_s), accounts.main_thread_cpu_s(self.pid)
+        deadline = time.monotonic() + (STARVED_PATIENCE - 1) * timeout_s
+        while time.monotonic() < deadline:
+            if self._readable(min(_LOOK_S, deadline - time.monotonic())):
+                return True
+            had_its_time = accounts.main_thread_cpu_s(self.pid) - used_s > timeout_s
+            if had_its_time or watch.others_share() < BUSY_SHARE or not accounts.is_runnable(self.pid):
+                return False
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        raise WorkerFault(
+            Status.INFRASTRUCTURE,
+            f"did not finish within {STARVED_PATIENCE * timeout_s:.3g} s while other processes used "
+            f"{watch.others_share():.0%} of the processors",
+        )
 
     def _fault(self, words: list[str]) -> WorkerFault:
         """The verdict on a last line; a line that the runner does not write came from the candidate."""

@@ -91,7 +91,7 @@ def build(task: Task, candidate: Candidate) -> Build:
     with tempfile.TemporaryDirectory(prefix="foretell-build-") as scratch:
         result, finished = _compile(task, candidate, Path(scratch))
         result = Build(result.status, result.message, result.features, None, time.perf_counter() - started)
-        if finished.timed_out or finished.out_of_room:
+        if finished.timed_out or finished.starved or finished.out_of_room:
             return result
         folder.mkdir(parents=True, exist_ok=True)
         if result.ok:
@@ -135,6 +135,8 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
     finished = run_bounded(command, scratch, BUILD_TIMEOUT_S, BUILD_MEMORY_BYTES)
     if finished.timed_out:
         return Build(Status.TIMEOUT, f"the compiler did not finish within {BUILD_TIMEOUT_S:g} s"), finished
+    if finished.starved:
+        return Build(Status.INFRASTRUCTURE, "the machine is too busy: the compiler hardly got a processor"), finished
     if finished.out_of_room:
         return Build(Status.INFRASTRUCTURE, "no room left on the disk for building"), finished
     if finished.returncode != 0:

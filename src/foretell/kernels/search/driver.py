@@ -334,7 +334,10 @@ class Search:
         return self._stop_reason() in (StopReason.MEASUREMENTS, StopReason.SECONDS)
 
     def _verify(self) -> None:
-        """Measure the winners again, from the top, until enough have held up or enough were tried."""
+        """Measure the winners again, from the top, until one is shown to be faster and enough have held up.
+
+        If none is, those that may be faster by their first measurement are tried too, up to the profile's attempts.
+        """
         while (node := self._next_finalist()) is not None:
             for _, outcome in self._judge.measure([node], None):
                 self._record(Verified(node.id, outcome))
@@ -342,9 +345,13 @@ class Search:
     def _next_finalist(self) -> Node | None:
         again = [self._state.nodes[i].verified for i in self._state.verified]
         held = sum(outcome is not None and outcome.ok for outcome in again)
-        if held >= self._profile.verify_count or len(again) >= self._profile.verify_attempts:
+        node = next((node for node in self._state.ranking() if node.verified is None), None)
+        if node is None or node.measurement is None or len(again) >= self._profile.verify_attempts:
             return None
-        return next((node for node in self._state.ranking() if node.verified is None), None)
+        may_be_faster = (node.measurement.high or 0.0) > 1.0
+        if held >= self._profile.verify_count and (self._state.shown_faster or not may_be_faster):
+            return None
+        return node
 
     def _finish(self, reason: StopReason) -> None:
         best = self._state.best

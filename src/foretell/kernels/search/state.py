@@ -246,14 +246,21 @@ class RunState:
     def best(self) -> Node | None:
         """The winner: the best by re-measurement once winners are verified, the best measured before that.
 
-        None where nothing works, or nothing that was measured again held up.
+        Of those measured again, one whose interval lies above 1 comes before a faster one whose interval does not.
+        None if nothing works, or nothing that was measured again held up.
         """
         again = [(node, node.verified) for node in map(self.nodes.__getitem__, self.verified) if node.verified]
         judged = [(node, second) for node, second in again if second.status is not Status.INFRASTRUCTURE]
         if judged:
-            held = [(second.log2_speedup, node) for node, second in judged if second.ok]
+            held = [((second.shown_faster, second.log2_speedup), node) for node, second in judged if second.ok]
             return max(held, key=lambda pair: pair[0])[1] if held else None
         return self.nodes[self._leader] if self._leader else None
+
+    @property
+    def shown_faster(self) -> bool:
+        """Whether the winner was measured again and the whole interval of that lies above 1."""
+        best = self.best
+        return best is not None and best.verified is not None and best.verified.shown_faster
 
     def ranking(self) -> list[Node]:
         """Nodes that were measured and work, fastest first; equals in order of arrival."""

@@ -1,0 +1,35 @@
+"""What state the machine was in while measurements were taken, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from foretell.kernels.measurement import Measurement
+from foretell.kernels.search.state import RunState
+from foretell.report.numbers import count, percent
+
+CONTENDED = 0.1  # share of the processors used by others, from which on it is worth a word
+
+
+def measurements_of(state: RunState) -> Iterator[Measurement]:
+    """Everything that a run had its device measure itself."""
+    for node in state.nodes.values():
+        if node.measurement is not None and not node.reused:
+            yield node.measurement
+        if node.verified is not None:
+            yield node.verified
+
+
+def contention(measurements: Iterable[Measurement]) -> str:
+    """How other processes got in the way of timing, in one clause; empty if they did not."""
+    timed = [m.conditions for m in measurements if "others" in m.conditions]
+    contended = [c for c in timed if c["others"] >= CONTENDED]
+    if not contended:
+        return ""
+    worst = max(contended, key=lambda c: float(c["others"]))
+    disturbed = sum(bool(c["disturbed"]) for c in contended)
+    effect = f"intervals of {disturbed} of {count(len(timed), 'measurement')} are wide" if disturbed else "no harm seen"
+    return (
+        f"load {worst['load']:.0f} on {count(worst['cores'], 'core')}, up to {percent(worst['others'])} of them "
+        f"used by others: {effect}"
+    )

@@ -1,0 +1,114 @@
+"""Which pairs count, when there are enough of them, and what an interval says on a contended machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foretell.kernels.bench.pairs import Pair, Pairs
+from foretell.kernels.bench.statistics import combine, disturbed_timing, rank_error, timing
+from foretell.kernels.profiles import BENCH
+
+
+def _pair(reference: float, candidate: float, preempted: bool = False, fresh: bool = False) -> Pair:
+    return Pair(reference, candidate, reference, candidate, fresh, preempted, 250.0, 250.0)
+
+
+def _pairs(*pairs: Pair, contended: bool = True) -> Pairs:
+    return Pairs(BENCH, list(pairs), contended)
+
+
+STEADY = [_pair(100.0 + i % 3, 50.0 + i % 2) for i in range(6)]
+HELD_UP = [_pair(100.0, 5000.0, preempted=True) for _ in range(6)]
+
+
+def test_preempted_pairs_count_only_where_nobody_else_used_the_machine() -> None:
+    assert _pairs(*STEADY, *HELD_UP).retaken == 6
+    assert _pairs(*STEADY, *HELD_UP).timing("w").speedup == pytest.approx(2.0, rel=0.05)
+    assert _pairs(*STEADY, *HELD_UP, contended=False).retaken == 0
+
+
+def test_too_few_undisturbed_pairs_make_all_of_them_count_and_the_interval_wide() -> None:
+    late = [replace(pair, reference_us=100.0 * 3**i, candidate_us=50.0 * 9**i) for i, pair in enumerate(HELD_UP)]
+    late = [replace(pair, reference_cpu_us=100.0 + i, candidate_cpu_us=50.0 + i) for i, pair in enumerate(late)]
+    pairs = _pairs(*STEADY[:2], *late)
+    assert pairs.mixed and pairs.disturbed and len(pairs.counted) == 8
+    found = pairs.timing("w")
+    assert found.speedup == pytest.approx(2.0, rel=0.1)  # by time on a core, not by the clock
+    assert found.low < 0.5 < 2.0 < found.high
+
+
+def test_sampling_goes_on_while_contended_until_narrow_or_capped() -> None:
+    wild = [_pair(100.0, 50.0 * 1.4 ** (i % 3)) for i in range(6)]
+    assert not _pairs(*wild, contended=False).enough(BENCH.workload_cap_s / 2)
+    assert not _pairs(*wild).enough(2 * BENCH.workload_cap_s)
+    assert _pairs(*wild).enough(BENCH.busy_cap_s + 0.1)
+    assert _pairs(*STEADY).enough(0.0)
+    assert not _pairs(*STEADY[:4]).enough(1e9)  # never fewer than the fewest
+    alike = [_pair(100.0, 50.0 * 1.06 ** (i % 3)) for i in range(6)]
+    assert _pairs(*alike, contended=False).enough(2 * BENCH.workload_cap_s)  # noisy by nature, and nobody to blame
+
+
+def test_unseen_inputs_come_again_after_a_pair_was_held_up_but_not_for_ever() -> None:
+    pairs = _pairs()
+    drawn = []
+    for _ in range(30):
+        index, fresh = pairs.next_inputs()
+        drawn.append(index)
+        pairs.taken.append(_pair(100.0, 5000.0, preempted=True, fresh=fresh))
+    unseen = [index for index in drawn if index >= BENCH.check_seeds]
+    assert len(unseen) == len(set(unseen)) == 12
+
+
+def test_without_contention_unseen_inputs_are_spread_out_as_planned() -> None:
+    pairs = _pairs(contended=False)
+    fresh_at = []
+    for n in range(16):
+        _, fresh = pairs.next_inputs()
+        fresh_at += [n] if fresh else []
+        pairs.taken.append(_pair(100.0, 50.0, fresh=fresh))
+    assert fresh_at == [0, 4, 8]
+
+
+def test_a_liar_is_told_from_a_process_that_was_held_up() -> None:
+    honest = [replace(pair, reference_overhead_us=250.0 * 3**i) for i, pair in enumerate(STEADY)]
+    assert _pairs(*honest).suspicion() == ""
+    liar = [replace(pair, candidate_overhead_us=2000.0 + i) for i, pair in enumerate(STEADY)]
+    one_late_reference = [replace(liar[0], reference_overhead_us=90_000.0), *liar[1:]]
+    assert "clock" in _pairs(*one_late_reference).suspicion()
+
+
+def test_a_slow_candidate_is_hopeless_by_its_time_on_a_core() -> None:
+    slow = [replace(_pair(100.0, 9e5, preempted=True), candidate_cpu_us=600.0) for _ in range(5)]
+    assert _pairs(*slow).hopeless(0.5)
+    assert not _pairs(*(replace(pair, candidate_cpu_us=120.0) for pair in slow)).hopeless(0.5)
+    assert not _pairs(*slow).hopeless(None)
+
+
+def test_rank_intervals_cover_whatever_the_distribution() -> None:
+    rng = np.random.default_rng(5)
+    for n in (6, 9, 17):
+        hits = 0
+        for _ in range(400):
+            logs = rng.standard_cauchy(n)
+            half = 1.96 * rank_error(np.exp(np.clip(logs, -300, 300)), np.ones(n))
+            inside = np.sort(np.clip(logs, -300, 300))
+            hits += abs(float(np.median(inside))) <= 2 * half
+        assert hits >= 0.93 * 400, n
+    assert rank_error([1.0, 2.0, 4.0], [1.0] * 3) == pytest.approx(1.5 * math.log(4) / 2 / 1.96)
+
+
+def test_an_interval_of_disturbed_pairs_holds_those_of_both_clocks() -> None:
+    by_clock, on_core = [900.0, 1100.0, 1000.0] * 3, [100.0, 101.0, 99.0] * 3
+    found = disturbed_timing("w", ([100.0] * 9, [100.0] * 9), (by_clock, on_core))
+    assert found.speedup == pytest.approx(1.0)
+    assert found.low < 0.1 and found.high > 1.0
+
+
+def test_combining_keeps_the_sides_of_an_interval_apart() -> None:
+    lopsided = replace(timing("w", [100.0] * 5, [100.0] * 5), low=0.1)
+    speedup, low, high = combine([lopsided])
+    assert speedup == pytest.approx(1.0) and low == pytest.approx(0.1) and high < 1.01

@@ -1,0 +1,68 @@
+"""Other processes' use of the processors is seen, one's own is not mistaken for it, and starvation is no timeout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from foretell.kernels.bench import accounts
+from foretell.kernels.contention import Watch, load_average, usable_cores
+
+SPIN = [sys.executable, "-c", "while True: pass"]
+
+
+@contextmanager
+def _busy(count: int) -> Iterator[list[int]]:
+    processes = [subprocess.Popen(SPIN, start_new_session=True) for _ in range(count)]
+    try:
+        yield [process.pid for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_work_of_others_is_seen_and_ones_own_is_not() -> None:
+    with _busy(usable_cores()) as pids:
+        time.sleep(0.2)
+        foreign, own = Watch(), Watch(lambda: time.process_time() + sum(map(accounts.cpu_s, pids)))
+        time.sleep(1.0)
+        # Whatever else runs on the machine counts in both.
+        assert foreign.others_share() > 0.3
+        assert foreign.others_share() - own.others_share() > 0.1
+
+
+def test_a_process_is_accounted_for_and_a_dead_one_is_harmless() -> None:
+    with _busy(1) as [pid]:
+        deadline = time.monotonic() + 30
+        while accounts.cpu_s(pid) < 0.1 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert accounts.cpu_s(pid) >= 0.1
+        assert accounts.main_thread_cpu_s(pid) > 0
+        assert accounts.is_runnable(pid)
+        assert accounts.innermost(pid) == pid
+        assert list(accounts.waits_us(pid)) == [str(pid)]
+    assert accounts.cpu_s(pid) == 0.0 and accounts.waits_us(pid) == {} and not accounts.is_runnable(pid)
+
+
+def test_a_sleeper_is_not_runnable_and_a_wrapped_process_is_found() -> None:
+    shell = subprocess.Popen(["sh", "-c", "sleep 30; true"], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 30
+        while accounts.innermost(shell.pid) == shell.pid and time.monotonic() < deadline:
+            time.sleep(0.02)
+        inner = accounts.innermost(shell.pid)
+        assert inner != shell.pid
+        time.sleep(0.2)
+        assert not accounts.is_runnable(inner)
+    finally:
+        os.killpg(shell.pid, 9)
+        shell.wait()
+
+
+def test_load_is_a_number() -> None:
+    assert load_average() >= 0.0
