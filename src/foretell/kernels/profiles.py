@@ -163,12 +163,12 @@ class BenchEffort:
     At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
     within +- `half_width` or `workload_cap_s` is over. On a machine that other processes use too, or where the ratios
     spread by more than `noisy_spread`, pairs during which a process lost its core are taken again, and sampling goes on
-    until the interval is within +- `busy_half_width` or `busy_cap_s` is over. One run may take `run_timeout_s`, or
-    `slowest_ratio` times the reference if that is more. A clock that lags the judge's by more than `clock_slack_us`
-    (plus a fifth of the time), inputs seen before that run in `memory_ratio` of the time, and times below physics with
-    `physics_margin` on the bandwidth are taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so
-    that no hiccup of a busy machine accuses an honest kernel. `between_processes` is the error of a log speedup that
-    more pairs do not remove.
+    until the interval is within +- `busy_half_width` or `busy_cap_s` is over; fewer than `fewest_undisturbed` others by
+    then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference
+    if that is more. A clock that lags the judge's by more than `clock_slack_us` (plus a fifth of the time), inputs seen
+    before that run in `memory_ratio` of the time, and times below physics with `physics_margin` on the bandwidth are
+    taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so that no hiccup of a busy machine
+    accuses an honest kernel. `between_processes` is the error of a log speedup that more pairs do not remove.
     """
 
     check_seeds: int = 3
@@ -178,8 +178,9 @@ class BenchEffort:
     most_pairs: int = 16
     half_width: float = 0.03
     workload_cap_s: float = 0.25
-    busy_cap_s: float = 4.0
+    busy_cap_s: float = 6.0
     busy_half_width: float = 0.06
+    fewest_undisturbed: int = 3
     noisy_spread: float = 0.15
     run_timeout_s: float = 2.0
     reference_timeout_s: float = 10.0

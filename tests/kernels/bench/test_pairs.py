@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.statistics import combine, disturbed_timing, rank_error, timing
+from foretell.kernels.bench.worker import Run, is_serial
+from foretell.kernels.languages.cpp import FLAGS, find_compiler
 from foretell.kernels.profiles import BENCH
 
 
+def _run(us: float, cpu_us: float | None = None, overhead_us: float = 250.0, **marks: bool) -> Run:
+    return Run(us, us + overhead_us, us if cpu_us is None else cpu_us, **marks)
+
+
 def _pair(reference: float, candidate: float, preempted: bool = False, fresh: bool = False) -> Pair:
-    return Pair(reference, candidate, reference, candidate, fresh, preempted, 250.0, 250.0)
+    return Pair(_run(reference), _run(candidate, preempted=preempted), fresh)
 
 
 def _pairs(*pairs: Pair, contended: bool = True) -> Pairs:
@@ -32,13 +40,41 @@ def test_preempted_pairs_count_only_where_nobody_else_used_the_machine() -> None
 
 
 def test_too_few_undisturbed_pairs_make_all_of_them_count_and_the_interval_wide() -> None:
-    late = [replace(pair, reference_us=100.0 * 3**i, candidate_us=50.0 * 9**i) for i, pair in enumerate(HELD_UP)]
-    late = [replace(pair, reference_cpu_us=100.0 + i, candidate_cpu_us=50.0 + i) for i, pair in enumerate(late)]
+    late = [
+        Pair(_run(100.0 * 3**i, 100.0 + i, preempted=True), _run(50.0 * 9**i, 50.0 + i, preempted=True))
+        for i in range(6)
+    ]
+    assert not _pairs(*STEADY[:3], *late).mixed  # few, but enough
     pairs = _pairs(*STEADY[:2], *late)
     assert pairs.mixed and pairs.disturbed and len(pairs.counted) == 8
     found = pairs.timing("w")
     assert found.speedup == pytest.approx(2.0, rel=0.1)  # by time on a core, not by the clock
     assert found.low < 0.5 < 2.0 < found.high
+
+
+def test_a_kernel_on_one_thread_is_timed_on_its_core_where_others_want_it() -> None:
+    late = [Pair(_run(100.0), _run(5e4 + i, 50.0 + i % 2, preempted=True, serial=True)) for i in range(6)]
+    contended = _pairs(*late)
+    assert contended.retaken == 0 and not contended.mixed and not contended.disturbed
+    assert contended.timing("w").speedup == pytest.approx(2.0, rel=0.05)
+    assert _pairs(*late, contended=False).timing("w").speedup == pytest.approx(0.002, rel=0.05)  # nobody to blame
+
+
+def test_what_may_use_threads_is_not_taken_for_serial(tmp_path: Path) -> None:
+    sources = {
+        "plain": "",
+        "openmp": "#pragma omp parallel for",
+    }
+    verdicts = {}
+    for name, pragma in sources.items():
+        source = tmp_path / f"{name}.cpp"
+        body = f"{pragma}\nfor (int i = 0; i < n; ++i) x[i] = std::exp(x[i]);"
+        source.write_text(f'#include <cmath>\nextern "C" void kernel(float* x, int n) {{\n{body}\n}}\n')
+        target = source.with_suffix(".so")
+        command = [find_compiler().path, *FLAGS, "-o", str(target), str(source)]
+        subprocess.run(command, check=True)
+        verdicts[name] = is_serial(target)
+    assert verdicts == {"plain": True, "openmp": False}
 
 
 def test_sampling_goes_on_while_contended_until_narrow_or_capped() -> None:
@@ -74,17 +110,17 @@ def test_without_contention_unseen_inputs_are_spread_out_as_planned() -> None:
 
 
 def test_a_liar_is_told_from_a_process_that_was_held_up() -> None:
-    honest = [replace(pair, reference_overhead_us=250.0 * 3**i) for i, pair in enumerate(STEADY)]
+    honest = [replace(pair, reference=_run(100.0, overhead_us=250.0 * 3**i)) for i, pair in enumerate(STEADY)]
     assert _pairs(*honest).suspicion() == ""
-    liar = [replace(pair, candidate_overhead_us=2000.0 + i) for i, pair in enumerate(STEADY)]
-    one_late_reference = [replace(liar[0], reference_overhead_us=90_000.0), *liar[1:]]
+    liar = [replace(pair, candidate=_run(50.0, overhead_us=2000.0 + i)) for i, pair in enumerate(STEADY)]
+    one_late_reference = [replace(liar[0], reference=_run(100.0, overhead_us=90_000.0)), *liar[1:]]
     assert "clock" in _pairs(*one_late_reference).suspicion()
 
 
 def test_a_slow_candidate_is_hopeless_by_its_time_on_a_core() -> None:
-    slow = [replace(_pair(100.0, 9e5, preempted=True), candidate_cpu_us=600.0) for _ in range(5)]
+    slow = [Pair(_run(100.0), _run(9e5, 600.0, preempted=True)) for _ in range(5)]
     assert _pairs(*slow).hopeless(0.5)
-    assert not _pairs(*(replace(pair, candidate_cpu_us=120.0) for pair in slow)).hopeless(0.5)
+    assert not _pairs(*(Pair(_run(100.0), _run(9e5, 120.0, preempted=True)) for _ in range(5))).hopeless(0.5)
     assert not _pairs(*slow).hopeless(None)
 
 

@@ -51,9 +51,11 @@ def rank_error(reference_us: Sequence[float], candidate_us: Sequence[float]) -> 
     return width / 2 / _NORMAL_95
 
 
-def timing(workload: str, reference_us: Sequence[float], candidate_us: Sequence[float]) -> Timing:
-    """Summary of one workload's pairs, with a 95 % interval."""
+def timing(workload: str, reference_us: Sequence[float], candidate_us: Sequence[float], few: bool = False) -> Timing:
+    """Summary of one workload's pairs, with a 95 % interval; that of `few` pairs spans their range."""
     center, error = log_ratio(reference_us, candidate_us)
+    if few:
+        error = max(error, rank_error(reference_us, candidate_us))
     return _timing(
         workload, reference_us, candidate_us, center, center - _NORMAL_95 * error, center + _NORMAL_95 * error
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -188,19 +189,10 @@ class Trial:
                     return failure
         reference, candidate = runs[False], runs[True]
         # A clock in the candidate's process may lie; what it can gain is bounded by the judge's own.
-        slowest_us = max([reference.outer_us - reference.inner_us, *(p.reference_overhead_us for p in pairs.taken)])
-        pairs.taken.append(
-            Pair(
-                reference.inner_us,
-                max(candidate.inner_us, candidate.outer_us - slowest_us - self._effort.clock_slack_us),
-                reference.cpu_us,
-                candidate.cpu_us,
-                fresh,
-                reference.preempted or candidate.preempted,
-                reference.outer_us - reference.inner_us,
-                candidate.outer_us - candidate.inner_us,
-            )
-        )
+        slowest_us = max(reference.overhead_us, *(pair.reference.overhead_us for pair in pairs.taken), 0.0)
+        least_us = candidate.outer_us - slowest_us - self._effort.clock_slack_us
+        candidate = replace(candidate, inner_us=max(candidate.inner_us, least_us))
+        pairs.taken.append(Pair(reference, candidate, fresh))
         return None
 
     def _timed_run(self, worker: Worker, workload: Workload, inputs: InputSet, ours: bool) -> Run:

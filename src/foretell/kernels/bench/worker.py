@@ -30,6 +30,10 @@ BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the ma
 STARVED_PATIENCE = 10  # a worker that others keep from the processors may take this many times its limit
 WAIT_SHARE = 0.02  # of a run's time, spent waiting for a core, from which on the run counts as held up
 _LOOK_S = 0.25
+# What a shared object names if it uses the runner's threads, starts its own or finds such a function at run time.
+_THREADING = re.compile(
+    rb"\0(GOMP_|omp_|pthread_|thrd_|_ZNSt6thread|(clone|clone3|fork|vfork|syscall|dlsym|dlvsym|dlopen)\0)"
+)
 ADDRESS_BYTES = 1 << 30
 ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
 
@@ -45,16 +49,22 @@ _CALL_NAME = re.compile(r"[a-z0-9_]{1,24}( \([a-z ]{1,16}\)| for writing)?")
 class Run:
     """One call of a kernel: its time by the worker's clock and by this process's, and what held it up.
 
-    `cpu_us` is how long the calling thread was on a core: what the call takes where nobody else wants the cores, if no
-    other thread is waited for. `preempted` is True if a thread lost its core during the call, by the worker's count,
-    and the kernel's accounting confirms that a thread had to wait for one. A process with more threads than cores holds
-    up itself.
+    `cpu_us` is how long the calling thread was on a core. `serial` says that the kernel has no other threads, so that
+    `cpu_us` is what the call takes where nobody else wants the cores. `preempted` is True if a thread lost its core
+    during the call, by the worker's count, and the kernel's accounting confirms that a thread had to wait for one. A
+    process with more threads than cores holds up itself.
     """
 
     inner_us: float
     outer_us: float
     cpu_us: float
     preempted: bool = False
+    serial: bool = False
+
+    @property
+    def overhead_us(self) -> float:
+        """What the judge's clock showed beyond the worker's."""
+        return self.outer_us - self.inner_us
 
 
 class WorkerFault(Exception):
@@ -86,6 +96,11 @@ def _runner() -> Path:
     return program
 
 
+def is_serial(artifact: Path) -> bool:
+    """Whether a built kernel cannot have work done by other threads: it names nothing that would start or reach one."""
+    return _THREADING.search(artifact.read_bytes()) is None
+
+
 class Worker:
     """A process that holds one built candidate and calls it on an arena when told.
 
@@ -100,6 +115,7 @@ class Worker:
         self._pending = b""
         self._paused = False
         self._pid: int | None = None
+        self._serial = is_serial(artifact)
         command_read, self._commands = os.pipe()
         self._replies, reply_write = os.pipe()
         program = _runner()
@@ -156,10 +172,13 @@ class Worker:
         # A kernel that writes over its caller's stack can spoil the clock, never beyond what was waited.
         inner_us = min(max(inner_ns / 1e3, 0.001), outer_us)
         cpu_us = min(max(cpu_ns / 1e3, 0.001), inner_us)
-        return Run(inner_us, outer_us, cpu_us, preemptions > 0 and self._had_to_wait(before_us, inner_us))
-
-    def _had_to_wait(self, before_us: dict[str, float], inner_us: float) -> bool:
         after_us = accounts.waits_us(self.pid)
+        preempted = preemptions > 0 and self._had_to_wait(before_us, after_us, inner_us)
+        serial = self._serial and len(after_us) <= usable_cores()
+        return Run(inner_us, outer_us, cpu_us, preempted, serial)
+
+    @staticmethod
+    def _had_to_wait(before_us: dict[str, float], after_us: dict[str, float], inner_us: float) -> bool:
         if len(after_us) > usable_cores():
             return False
         waited_us = max((after - before_us.get(thread, 0.0) for thread, after in after_us.items()), default=0.0)

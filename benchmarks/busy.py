@@ -1,0 +1,244 @@
+"""Coverage of the CPU bench's 95 % intervals on quiet and busy machines.
+
+    python -m benchmarks.busy measure CONDITION [--runs 300] [--seconds 3000] [--rows DIRECTORY]
+    python -m benchmarks.busy demo CONDITION [--runs 3] [--rows DIRECTORY]
+    python -m benchmarks.busy summary [--rows DIRECTORY] [--output benchmarks/results/busy.json]
+
+CONDITION is `load0`, `load4` or `load12` (that many other processes that never sleep, half of them computing, half
+copying memory, each in a session of its own) or `three` (three benches at once). Two things are measured, in turn: a
+reference against itself (the true speedup is 1), over six operations of the library at one workload each, and kernels
+of known ratio (the reference computes the same dependent chain twice, so the true speedup is 2), on one thread and on
+all. Every ten measurements start with a new reference process. `measure` appends to a file and may be repeated.
+
+`demo` runs the search of `make demo` under the condition and keeps its headline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import describe
+from foretell.kernels import library
+from foretell.kernels.bench.cpu import CpuBench, reference_candidate
+from foretell.kernels.candidate import Candidate, Origin
+from foretell.kernels.measurement import Status
+from foretell.kernels.task import Task, Tensor, Tolerance, Workload
+
+CONDITIONS = {"load0": 0, "load4": 4, "load12": 12, "three": 0}
+LIBRARY_TASKS = ("softmax", "row_sum", "silu", "transpose", "layernorm", "prefix_sum")
+SPIN = "while True: pass"
+COPY = "import numpy as np\na = np.ones(1 << 22)\nb = a.copy()\nwhile True: np.copyto(b, a)"
+MEASUREMENTS_PER_BENCH = 10
+
+_CHAIN = """#include <cstdint>
+__attribute__((noipa)) static void chain(const float* x, float* out, int64_t n) {
+    PRAGMA
+    for (int64_t i = 0; i < n; ++i) {
+        float y = x[i];
+        for (int k = 0; k < 400; ++k) y = y * 0.9f + 0.05f;
+        out[i] = y;
+    }
+}
+extern "C" void kernel(const float* x, float* out, int64_t n) {
+    for (int64_t k = 0; k < TIMES; ++k) chain(x, out, n);
+}
+"""
+
+
+def known_ratio(threads: bool) -> tuple[Task, Candidate, float]:
+    """A task whose reference does everything twice, a candidate that does it once, and the true speedup."""
+    pragma = "#pragma omp parallel for schedule(static)" if threads else ""
+    source = _CHAIN.replace("PRAGMA", pragma)
+    name = "chain_threads" if threads else "chain"
+    task = Task(
+        name=name,
+        family="benchmark",
+        summary="a dependent chain of multiply-adds on each element",
+        sizes=("n",),
+        inputs=(Tensor("x", "float32", ("n",)),),
+        outputs=(Tensor("out", "float32", ("n",)),),
+        workloads=(Workload({"n": 2_000 if threads else 1_000}),),
+        extra=(Workload({"n": 777}),),
+        tolerance=Tolerance(1e-4, 1e-5, "400 rounded multiply-adds, each error shrinking by a tenth"),
+        flops=lambda sizes: 800.0 * sizes["n"],
+        oracle=lambda arrays, sizes: (_oracle(arrays["x"]),),
+        references={"cpp": source.replace("TIMES", "2")},
+    )
+    return task, Candidate(name, "cpp", source.replace("TIMES", "1"), Origin("person")), 2.0
+
+
+def _oracle(x: Any) -> Any:
+    y = x.astype(np.float64)
+    for _ in range(400):
+        y = y * 0.9 + 0.05
+    return y
+
+
+def against_itself(name: str) -> tuple[Task, Candidate, float]:
+    task = library.get(name)
+    task = replace(task, workloads=task.workloads[:1], extra=task.extra[:1])
+    return task, reference_candidate(task), 1.0
+
+
+def cases() -> Iterator[tuple[str, Task, Candidate, float]]:
+    """Blocks of one bench's measurements, for ever: itself, known ratio, itself, ..."""
+    for block in itertools.count():
+        yield "itself", *against_itself(LIBRARY_TASKS[block % len(LIBRARY_TASKS)])
+        yield "known", *known_ratio(threads=block % 2 == 1)
+
+
+@contextmanager
+def others(count: int) -> Iterator[None]:
+    """That many other processes that never sleep."""
+    programs = [SPIN if i % 2 == 0 else COPY for i in range(count)]
+    processes = [subprocess.Popen([sys.executable, "-c", p], start_new_session=True) for p in programs]
+    time.sleep(2.0 if count else 0.0)
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def measure(path: Path, runs: int, deadline: float) -> None:
+    """Append measurements to `path` until each kind has `runs` or time is up."""
+    done = {"itself": 0, "known": 0}
+    for kind, task, candidate, truth in cases():
+        if min(done.values()) >= runs or time.monotonic() > deadline:
+            return
+        if done[kind] >= runs:
+            continue
+        bench = CpuBench()
+        try:
+            for _ in range(MEASUREMENTS_PER_BENCH):
+                started = time.perf_counter()
+                [(_, outcome)] = bench.measure(task, [candidate])
+                row = {
+                    "kind": kind,
+                    "task": task.name,
+                    "truth": truth,
+                    "status": outcome.status.value,
+                    "message": outcome.message,
+                    "speedup": outcome.speedup,
+                    "low": outcome.low,
+                    "high": outcome.high,
+                    "wall_s": time.perf_counter() - started,
+                    "conditions": dict(outcome.conditions),
+                }
+                with path.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+                done[kind] += 1
+        finally:
+            bench.close()
+
+
+def demo(path: Path, runs: int) -> None:
+    """The search of `make demo`, with nothing known beforehand, and its winner measured by itself."""
+    for run in range(runs):
+        with tempfile.TemporaryDirectory() as place:
+            environment = {**os.environ, "FORETELL_CACHE": f"{place}/cache"}
+            command = [sys.executable, "-m", "foretell.cli", "search", "softmax", "--profile", "quick", "--json"]
+            command += ["--run", f"{place}/run", "--no-report", "--seed", str(run)]
+            started = time.perf_counter()
+            finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            row = {"kind": "demo", "wall_s": time.perf_counter() - started, "returncode": finished.returncode}
+            if finished.returncode == 0:
+                summary = json.loads(finished.stdout)
+                best = summary["best"]
+                row |= {key: best[key] for key in ("speedup", "low", "high", "shown_faster", "verified")}
+                row |= {"source": Path(best["file"]).read_text(), "failures": summary["failures"]}
+                row |= {"contention": summary["contention"]}
+            with path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    ok = [row for row in rows if row["status"] == Status.OK]
+    covered = [row["low"] <= row["truth"] <= row["high"] for row in ok]
+    half = [(row["high"] / row["low"]) ** 0.5 - 1 for row in ok]
+    error = [abs(row["speedup"] / row["truth"] - 1) for row in ok]
+    statuses = [row["status"] for row in rows]
+    return {
+        "runs": len(rows),
+        "statuses": {status: statuses.count(status) for status in sorted(set(statuses))},
+        "covered": float(np.mean(covered)),
+        "median_half_width": float(np.median(half)),
+        "half_width_90th_percentile": float(np.percentile(half, 90)),
+        "median_error": float(np.median(error)),
+        "disturbed": float(np.mean([bool(row["conditions"].get("disturbed")) for row in ok])),
+        "others_median": float(np.median([row["conditions"].get("others", 0.0) for row in ok])),
+        "wall_s_median": float(np.median([row["wall_s"] for row in rows])),
+    }
+
+
+def summary(folder: Path, output: Path) -> None:
+    result: dict[str, Any] = {"machine": describe()}
+    for path in sorted(folder.glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        condition = result.setdefault(path.stem.partition("-")[0], {})
+        for kind in ("itself", "known"):
+            if mine := [row for row in rows if row["kind"] == kind]:
+                condition.setdefault("rows", {}).setdefault(kind, []).extend(mine)
+        demos = [{k: v for k, v in row.items() if k != "source"} for row in rows if row["kind"] == "demo"]
+        if demos:
+            condition["demo"] = demos
+    for condition in result.values():
+        for kind, rows in condition.pop("rows", {}).items() if isinstance(condition, dict) else ():
+            condition[kind] = summarise(rows)
+            if kind == "known":
+                for name in ("chain", "chain_threads"):
+                    condition[f"{kind} ({name})"] = summarise([row for row in rows if row["task"] == name])
+    output.write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result, indent=2))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("measure", "demo", "summary"))
+    parser.add_argument("condition", nargs="?", choices=tuple(CONDITIONS), default="load0")
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=3000.0)
+    parser.add_argument("--rows", type=Path, default=Path("runs/busy"))
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results/busy.json"))
+    arguments = parser.parse_args()
+    arguments.rows.mkdir(parents=True, exist_ok=True)
+    if arguments.what == "summary":
+        return summary(arguments.rows, arguments.output)
+    path = arguments.rows / f"{arguments.condition}.jsonl"
+    with others(CONDITIONS[arguments.condition]):
+        if arguments.what == "demo":
+            return demo(path, arguments.runs)
+        deadline = time.monotonic() + arguments.seconds
+        benches = 3 if arguments.condition == "three" else 1
+        context = multiprocessing.get_context("spawn")
+        processes = [
+            context.Process(
+                target=measure, args=(path.with_name(f"{path.stem}-{i}.jsonl"), -(-arguments.runs // benches), deadline)
+            )
+            for i in range(benches)
+        ]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+    return None
+
+
+if __name__ == "__main__":
+    main()
