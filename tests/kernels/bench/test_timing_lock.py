@@ -36,6 +36,32 @@ def test_processes_take_turns(tmp_path: Path) -> None:
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
 
+GREEDY = """
+import sys, time
+from pathlib import Path
+from foretell.kernels.bench.timing_lock import timing_lock
+for n in range(10):
+    with timing_lock(Path(sys.argv[1])):
+        print(sys.argv[2], time.monotonic(), flush=True)
+        time.sleep(0.05)
+"""
+
+
+def test_nobody_starves_beside_one_that_asks_again_at_once(tmp_path: Path) -> None:
+    benches = [
+        subprocess.Popen([sys.executable, "-c", GREEDY, str(tmp_path), name], stdout=subprocess.PIPE, text=True)
+        for name in "ab"
+    ]
+    turns = []
+    for bench in benches:
+        out, _ = bench.communicate(timeout=120)
+        turns += [(float(at), name) for name, at in (line.split() for line in out.splitlines())]
+    order = "".join(name for _, name in sorted(turns)).strip("a" if sorted(turns)[0][1] == "a" else "b")
+    # Once both are there they alternate; whoever is left at the end has it alone.
+    both = order.rstrip(order[-1])
+    assert "aaa" not in both and "bbb" not in both
+
+
 def test_a_dead_holder_does_not_block(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None

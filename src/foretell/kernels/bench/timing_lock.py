@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LOCK_NAME = "foretell-cpu-timing.lock"
+QUEUE_NAME = "foretell-cpu-timing.queue"
 WAIT_S = 600.0
 _POLL_S = 0.01
 
@@ -22,12 +23,20 @@ def timing_lock(folder: Path | None = None, wait_s: float = WAIT_S) -> Iterator[
     The lock ends with its holder, however it ends. Every user of the machine shares one file, so a holder that hangs
     delays the others by `wait_s`, then they time without it.
     """
-    fd = _open(folder or _shared_folder())
+    place = folder or _shared_folder()
+    deadline = time.monotonic() + wait_s
+    lock, queue = _open(place / LOCK_NAME), _open(place / QUEUE_NAME)
     try:
-        yield fd is not None and _acquire(fd, wait_s)
+        # Whoever is first in the queue is next: a bench that has just timed cannot take the lock again before it.
+        try:
+            held = lock is not None and queue is not None and _acquire(queue, deadline) and _acquire(lock, deadline)
+        finally:
+            if queue is not None:
+                os.close(queue)
+        yield held
     finally:
-        if fd is not None:
-            os.close(fd)
+        if lock is not None:
+            os.close(lock)
 
 
 def _shared_folder() -> Path:
@@ -36,8 +45,7 @@ def _shared_folder() -> Path:
     return system if os.access(system, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
 
 
-def _open(folder: Path) -> int | None:
-    path = folder / LOCK_NAME
+def _open(path: Path) -> int | None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     # An existing file is opened without O_CREAT: in a sticky folder the kernel refuses it for another user's file.
     for extra in (0, os.O_CREAT):
@@ -50,8 +58,7 @@ def _open(folder: Path) -> int | None:
     return None
 
 
-def _acquire(fd: int, wait_s: float) -> bool:
-    deadline = time.monotonic() + wait_s
+def _acquire(fd: int, deadline: float) -> bool:
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
