@@ -189,7 +189,7 @@ def test_an_interrupt_keeps_what_there_is(
         (("others.parquet",), "others.parquet holds kernels of others"),
         (("broken",), "there is no pool in which anything works"),
         (("plain.parquet", "--near"), "no row of plain.parquet tells the settings"),
-        (("odd.parquet",), "there is no kind of device 'tpu'"),
+        (("odd.parquet",), "has the kind 'tpu', expected cpu or gpu"),
     ],
 )
 def test_bad_input_is_told_plainly(invoke: Invoke, own_place: Path, arguments: tuple[str, ...], says: str) -> None:
