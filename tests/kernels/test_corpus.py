@@ -177,6 +177,7 @@ def test_the_written_kernels_are_programs_for_known_tasks() -> None:
         assert "/*" not in shown and not TELLING_NAME.search(shown), path
 
 
+@pytest.mark.full
 def test_the_committed_corpus_is_what_it_says() -> None:
     folder = Path(__file__).parents[2] / "data"
     rows = table.read(folder)

@@ -22,7 +22,7 @@ TELLING = ("naive", "slow", "fast", "bad", "good", "race", "wrong", "optimi", "/
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[CpuBench]:
-    bench = CpuBench(BenchEffort(check_seeds=1, input_sets=2, fewest_pairs=2, most_pairs=2))
+    bench = CpuBench(BenchEffort(check_seeds=1, input_sets=2, fewest_pairs=2, most_pairs=2, run_timeout_s=30.0))
     yield bench
     bench.close()
 

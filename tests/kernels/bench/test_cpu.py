@@ -43,7 +43,7 @@ FAIR = {
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[CpuBench]:
-    bench = CpuBench(BenchEffort(fewest_pairs=3, most_pairs=4))
+    bench = CpuBench(BenchEffort(fewest_pairs=3, most_pairs=4, run_timeout_s=30.0))
     yield bench
     bench.close()
 

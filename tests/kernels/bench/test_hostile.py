@@ -98,7 +98,7 @@ def test_results_remembered_by_value_are_caught(bench: CpuBench) -> None:
         memcpy(kept[used++], out, rows * cols * 4); }
     return;
     """
-    patient = CpuBench(BenchEffort(fewest_pairs=12, most_pairs=12), device=bench.device)
+    patient = CpuBench(BenchEffort(fewest_pairs=12, most_pairs=12, run_timeout_s=30.0), device=bench.device)
     try:
         measurement = _measure(patient, Hostile("memo", body, Status.CHEAT, "").source())
     finally:
