@@ -55,7 +55,11 @@ def test_written_kernels_are_planned_with_their_origin(tmp_path: Path) -> None:
     assert {item.candidate(tmp_path).origin.kind for item in plan} == {"model"}
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"{broken"), gzip.compress(b'{"a":1}\n')])
+@pytest.mark.parametrize(
+    "content",
+    [b"not gzip", gzip.compress(b"{broken"), gzip.compress(b'{"a":1}\n')],
+    ids=["not gzip", "not JSON", "no entry"],
+)
 def test_what_is_no_plan_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan"
     path.write_bytes(content)
