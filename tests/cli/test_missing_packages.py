@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ ENDPOINT = "openai:m@http://127.0.0.1:9/v1?timeout_s=1"
 COMMANDS: Sequence[tuple[str, str]] = (
     ("--version", WORKS),
     ("doctor", WORKS),
+    ("tasks --kind gpu", WORKS),
+    ("tasks mish --reference", WORKS),
     ("tasks", WORKS),
     ("tasks softmax --reference", WORKS),
     ("search softmax --measurements 1 --candidates 2", WORKS),
@@ -69,6 +72,13 @@ COMMANDS: Sequence[tuple[str, str]] = (
     ("gui rescore trace", "gui"),
     ("gui rescore trace --critic rules", "gui"),
     (f"gui rescore trace --critic {ENDPOINT}", "gui"),
+)
+
+# These measure on the CPU for seconds, as tests of them do anyway.
+MEASURING = (
+    "search softmax --measurements",
+    "measure softmax mine.cpp",
+    "collect cpu.gz --into catalogue.jsonl --corpus",
 )
 
 KERNEL = """
@@ -123,7 +133,13 @@ def trace(folder: Path) -> None:
     episode(folder)
 
 
-@pytest.mark.parametrize(("line", "extra"), COMMANDS, ids=[line for line, _ in COMMANDS])
+@pytest.mark.parametrize(
+    ("line", "extra"),
+    [
+        pytest.param(*one, id=one[0], marks=[pytest.mark.full] if one[0].startswith(MEASURING) else [])
+        for one in COMMANDS
+    ],
+)
 def test_without_extras(bare: Run, line: str, extra: str) -> None:
     done = bare(*line.split())
     said = done.stdout + done.stderr
@@ -137,6 +153,18 @@ def test_without_extras(bare: Run, line: str, extra: str) -> None:
         return
     assert "is not installed" in done.stderr
     assert f"[{extra}]" in done.stderr and "install -e" in done.stderr
+
+
+def test_doctor_names_extras_and_unavailable_verbs(bare: Run) -> None:
+    done = bare("doctor", "--json")
+    report = json.loads(done.stdout)
+    details = {check["name"]: check for check in report["checks"]}
+    for extra in EXTRAS.values():
+        check = details[f"extra [{extra.name}]"]
+        assert check["ok"] is None and f"unavailable: {extra.enables}" in check["detail"]
+        assert f"[{extra.name}]'" in check["detail"]
+        assert report["missing_packages"][extra.name] == list(extra.packages.values())
+    assert report["ok"]
 
 
 def test_every_command_is_tried() -> None:

@@ -72,7 +72,8 @@ def _next(state: RunState, run_dir: Path) -> str:
         return command_line(*resume)
     if state.best is not None:
         return command_line("measure", task, best_path(state, run_dir))
-    return f"foretell search {task} --profile thorough --seed {int(state.config['seed']) + 1}"
+    seed = int(state.config["seed"]) + 1
+    return command_line("search", task, "--language", state.config["language"], "--profile", "thorough", "--seed", seed)
 
 
 def summary_document(

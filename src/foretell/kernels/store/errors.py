@@ -56,7 +56,7 @@ class CatalogueDamaged(StoreError):
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             f"the catalogue {path} cannot be read ({reason}): move it away, or choose another; runs keep their own "
-            "results in their journals, and `foretell search --resume RUN` puts them into a new catalogue"
+            "results in their journals, and `foretell search TASK --resume RUN` puts them into a new catalogue"
         )
 
 
