@@ -313,7 +313,7 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         return None
     key, _, task, device, candidate_id, measured_at, source, text, samples = row
     try:
-        record = json.loads(text, parse_constant=_refuse)
+        record = _DECODER.decode(text)
         candidate = Candidate.from_dict(record["candidate"] | {"source": source})
         build = Build.from_dict(record["build"])
         measurement = _unpack(record["measurement"], samples)
@@ -325,6 +325,9 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _group(task: str, device: str, rows: Sequence[tuple[Any, ...]]) -> Group:
