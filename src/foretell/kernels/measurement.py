@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from foretell.kernels.typed import typed
+from foretell.kernels.typed import finite, typed
 
 _MOST = 1e300  # larger than any time or ratio, and smaller than what overflows
 
@@ -134,7 +134,17 @@ class Measurement:
             raise ValueError("it is ok without a speedup")
         if not all(value is None or value > 0 for value in (measurement.speedup, measurement.low, measurement.high)):
             raise ValueError("its speedup is no positive number")
+        if "others" in measurement.conditions:
+            _check_contention(measurement.conditions)
         return typed(measurement)
+
+
+def _check_contention(conditions: Mapping[str, Any]) -> None:
+    """ValueError or KeyError where the conditions of a CPU's timing are not what a report counts on."""
+    if not all(finite(conditions[name]) for name in ("others", "load", "cores")):
+        raise ValueError("the load of its machine is no number")
+    if not isinstance(conditions["disturbed"], bool):
+        raise ValueError(f"it was disturbed: {conditions['disturbed']!r}")
 
 
 def _timing(data: Mapping[str, Any]) -> Timing:
