@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from foretell.kernels.measurement import Status
 from foretell.kernels.search import Event, Measured, Round, RunState, Verified
 from foretell.report import render_report, write_report
+from foretell.report.conditions import contention, measurements_of
 from foretell.report.fates import failures, fates
 from foretell.report.page import build_page
 from tests.report.synthetic import World, events_of_a_run, events_of_failures, failed, state_of, write_run
@@ -160,6 +162,35 @@ def test_a_winner_that_did_not_hold_up_is_not_the_winner() -> None:
     state = state_of(events)
     assert state.best is not None and state.best.id != first.id
     assert first.id[:8] not in {row.id for row in build_page(state).top}
+
+
+def test_a_winner_whose_interval_reaches_below_one_is_not_announced() -> None:
+    events = [replace_interval(event) if isinstance(event, Verified) else event for event in events_of_a_run()]
+    state = state_of(events)
+    page = build_page(state)
+    assert state.best is not None and not state.shown_faster
+    assert page.speedup == "" and page.no_speedup == "Not shown to be faster"
+    assert page.title == "softmax"
+    assert "No candidate is shown to be faster" in page.lead
+
+
+def replace_interval(event: Verified) -> Verified:
+    return Verified(event.id, replace(event.measurement, low=0.4))
+
+
+def test_contention_is_told() -> None:
+    quiet = {"load": 0.2, "cores": 2, "others": 0.01, "pairs": 15, "retaken": 0, "disturbed": False}
+    busy = {"load": 14.2, "cores": 2, "others": 0.87, "pairs": 15, "retaken": 8, "disturbed": True}
+    events = events_of_a_run()
+    for conditions, words in ((quiet, ""), (busy, "load 14 on 2 cores, up to 87 % of them used by others")):
+        timed = [
+            Measured(e.id, replace(e.measurement, conditions=conditions)) if isinstance(e, Measured) else e
+            for e in events
+        ]
+        state = state_of(timed)
+        said = contention(measurements_of(state))
+        assert said.startswith(words) and bool(said) == bool(words)
+        assert any("Other processes used this machine" in notice for notice in build_page(state).notices) == bool(words)
 
 
 def test_a_fault_of_the_machine_is_told_and_not_counted() -> None:

@@ -216,6 +216,39 @@ def test_a_winner_must_hold_up(tmp_path: Path) -> None:
     assert state.best.id == state.finished.best == ranking[3]
 
 
+class Doubtful(FakeBench):
+    """A bench whose second look at the first `unsure` winners has an interval that reaches below 1."""
+
+    def __init__(self, unsure: int) -> None:
+        super().__init__(failure_share=0.0)
+        self._unsure = unsure
+        self._seen: set[str] = set()
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
+    ) -> Iterator[tuple[Candidate, Measurement]]:
+        for candidate, outcome in super().measure(task, candidates, hopeless_below):
+            if candidate.id in self._seen and self._unsure > 0:
+                self._unsure -= 1
+                outcome = replace(outcome, low=0.5)
+            self._seen.add(candidate.id)
+            yield candidate, outcome
+
+
+def test_a_winner_that_is_not_shown_to_be_faster_gives_way_to_one_that_is(tmp_path: Path) -> None:
+    state = make_search(tmp_path / "run", bench=Doubtful(unsure=SMALL.verify_count)).run()
+    assert len(state.verified) == SMALL.verify_count + 1
+    assert state.best is not None and state.best.id == state.verified[-1]
+    assert state.shown_faster
+
+
+def test_nothing_is_announced_where_nothing_is_shown_to_be_faster(tmp_path: Path) -> None:
+    state = make_search(tmp_path / "run", bench=Doubtful(unsure=10**6)).run()
+    assert SMALL.verify_count < len(state.verified) <= SMALL.verify_attempts
+    assert state.best is not None and not state.shown_faster
+    assert (state.best.measurement.speedup or 0.0) > 1.0 if state.best.measurement else False
+
+
 def test_reused_measurements_cost_no_device_time_but_count(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "catalogue.sqlite", fsync=False)
     first = make_search(tmp_path / "first", catalogue=catalogue).run()

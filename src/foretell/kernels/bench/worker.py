@@ -27,7 +27,7 @@ from foretell.kernels.task import Sizes
 
 START_TIMEOUT_S = 10.0
 BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
-STARVED_PATIENCE = 10  # a worker that others keep from the processors may take this many times its limit
+STARVED_PATIENCE = 30  # a worker that others keep from the processors may take this many times its limit
 WAIT_SHARE = 0.02  # of a run's time, spent waiting for a core, from which on the run counts as held up
 _LOOK_S = 0.25
 # What a shared object names if it uses the runner's threads, starts its own or finds such a function at run time.

@@ -1,0 +1,78 @@
+"""The CPU bench beside other processes: honest kernels are neither timed out nor mistimed, endless ones still end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foretell.kernels.bench.cpu import CpuBench
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.contention import usable_cores
+from foretell.kernels.languages.process import run_bounded
+from foretell.kernels.library import get
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.profiles import BenchEffort
+from tests.kernels.bench.hostile import CORRECT, HEAD
+
+pytestmark = pytest.mark.timing
+
+TASK = get("softmax")
+KERNEL = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
+OTHERS_PER_CORE = 4
+# One run of it takes longer by the clock than the limit below allows, and less on a core.
+SLOW = "volatile double t = 0; for (long i = 0; i < LOOPS; ++i) t += i; honest(x, out, rows, cols);"
+
+
+@pytest.fixture(scope="module")
+def busy_machine() -> Iterator[None]:
+    spin = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(spin, start_new_session=True) for _ in range(OTHERS_PER_CORE * usable_cores())]
+    yield
+    for process in others:
+        process.kill()
+        process.wait()
+
+
+def _measure(effort: BenchEffort, body: str) -> Measurement:
+    bench = CpuBench(effort)
+    try:
+        [(_, outcome)] = bench.measure(TASK, [Candidate(TASK.name, "cpp", f"{HEAD}{CORRECT}{KERNEL} {{ {body} }}")])
+    finally:
+        bench.close()
+    return outcome
+
+
+def test_a_long_kernel_is_timed_right_and_told_to_be_disturbed_or_not(busy_machine: None) -> None:
+    """Six times the work, each run long enough to lose its core again and again; by the clock it looked 100 times."""
+    outcome = _measure(BenchEffort(), "for (int k = 0; k < 6; ++k) honest(x, out, rows, cols);")
+    assert outcome.ok and outcome.speedup is not None and outcome.high is not None and outcome.low is not None
+    assert outcome.low < 1 / 4 and outcome.high > 1 / 9
+    assert 1 / 12 < outcome.speedup < 1 / 3
+    assert outcome.conditions["others"] > 0.1
+    assert outcome.conditions["cores"] == usable_cores()
+
+
+def test_an_honest_kernel_that_others_hold_up_is_not_timed_out(busy_machine: None) -> None:
+    quick = BenchEffort(run_timeout_s=0.3, slowest_ratio=1e-9, check_seeds=1, fewest_pairs=3, most_pairs=3)
+    outcome = _measure(quick, SLOW.replace("LOOPS", "40000000"))  # 0.1 s or more on a core
+    assert outcome.status in (Status.OK, Status.INFRASTRUCTURE), outcome.message
+
+
+@pytest.mark.parametrize("body", ["volatile int stay = 1; while (stay) {}", "sleep(3600);"], ids=["spins", "sleeps"])
+def test_an_endless_kernel_times_out_all_the_same(busy_machine: None, body: str) -> None:
+    outcome = _measure(BenchEffort(run_timeout_s=0.3, slowest_ratio=1e-9), body)
+    assert outcome.status is Status.TIMEOUT, outcome.message
+
+
+def test_a_tool_is_bounded_by_the_cpu_time_it_uses(busy_machine: None, tmp_path: Path) -> None:
+    memory_bytes = 1 << 30
+    endless = run_bounded(["sh", "-c", "while :; do :; done"], tmp_path, 1.0, memory_bytes)
+    assert endless.timed_out and not endless.starved
+    brief = run_bounded(["sh", "-c", "sleep 2; echo done"], tmp_path, 1.0, memory_bytes)
+    assert (brief.timed_out, brief.starved, brief.stdout) == (False, False, "done\n")
+    asleep = run_bounded(["sleep", "60"], tmp_path, 0.2, memory_bytes)
+    assert asleep.starved and not asleep.timed_out
