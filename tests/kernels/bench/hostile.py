@@ -94,11 +94,19 @@ HOSTILE = (
         "forbidden system call",
     ),
     Hostile(
-        "writes_past_end", "for (int64_t j = 0; j < 4096; ++j) out[rows * cols + j] = 0;", Status.CRASH, "past the end"
+        "writes_past_end",
+        "for (int64_t j = 0; j < getpagesize(); ++j) out[rows * cols + j] = 0;",
+        Status.CRASH,
+        "past the end",
     ),
     Hostile("writes_just_past_end", "out[rows * cols] = 0;", Status.WRONG, "behind 'out' was written"),
     Hostile("writes_before_start", "out[-1] = 0;", Status.CRASH, "before the start of 'out'"),
-    Hostile("reads_far_past_end", "volatile float v = x[rows * cols + 1200]; (void)v;", Status.CRASH, "touched memory"),
+    Hostile(
+        "reads_far_past_end",
+        "volatile float v = x[rows * cols + getpagesize() / 4 + 176]; (void)v;",
+        Status.CRASH,
+        "touched memory",
+    ),
     Hostile("modifies_inputs", "((float*)x)[0] = 0;", Status.CHEAT, "input 'x'"),
     Hostile(
         "nan_output", "for (int64_t i = 0; i < rows * cols; ++i) out[i] = NAN;", Status.WRONG, "got nan", alone=True

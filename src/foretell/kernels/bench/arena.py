@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from foretell.kernels.task import Sizes, Task, Tensor, tensor_bytes
 
-PAGE_BYTES = 4096
+PAGE_BYTES = mmap.PAGESIZE  # 4 KiB on x86-64; 4, 16 or 64 KiB on AArch64
 POISON = 0xFF  # NaN as float, -1 as integer
 FILLER = 0xA5
 

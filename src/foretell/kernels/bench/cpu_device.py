@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from foretell.kernels.bench.cpu_model import cpu_name, parse_cpuinfo, vector_bytes
 from foretell.kernels.contention import Watch
 from foretell.kernels.device import Device
 from foretell.kernels.languages.cpp import toolchain
@@ -33,10 +34,9 @@ def detect_cpu() -> Device:
     info = _cpuinfo()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     clock_hz = _clock_hz(info)
-    flags = info.get("flags", info.get("Features", "")).split()
-    vector_bytes = 64 if "avx512f" in flags else 32 if "avx2" in flags else 16
-    name = info.get("model name") or platform.processor() or platform.machine()
-    peak = cores * clock_hz * vector_bytes / 4 * 2 * _FMA_UNITS
+    width_bytes = vector_bytes(info)
+    name = cpu_name(info) or platform.processor() or platform.machine()
+    peak = cores * clock_hz * width_bytes / 4 * 2 * _FMA_UNITS
     return Device(
         name=f"{name} x{cores}",
         kind="cpu",
@@ -46,7 +46,7 @@ def detect_cpu() -> Device:
         peak_flops={"float32": peak, "float64": peak / 2, "int32": peak, "int64": peak / 2, "uint8": peak * 4},
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         cache_bytes=_cache_bytes(),
-        vector_bytes=vector_bytes,
+        vector_bytes=width_bytes,
         languages=("cpp",),
         toolchain=toolchain(),
     )
@@ -54,11 +54,9 @@ def detect_cpu() -> Device:
 
 def _cpuinfo() -> dict[str, str]:
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        return parse_cpuinfo(Path("/proc/cpuinfo").read_text())
     except OSError:
         return {}
-    pairs = (line.partition(":") for line in text.split("\n\n")[0].splitlines())
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _clock_hz(info: dict[str, str]) -> float:

@@ -254,13 +254,14 @@ static int64_t g_arguments[24];
 static void set_arguments(char* text) {
     char* at = text + 1;
     auto next = [&]() { return strtoll(at, &at, 10); };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     mprotect(g_memory, g_memory_bytes, PROT_NONE);
     g_buffer_count = (int)next();
     int used = 0;
     for (int i = 0; i < g_buffer_count; ++i) {
         size_t offset = (size_t)next(), bytes = (size_t)next();
         int writable = (int)next();
-        size_t whole = (bytes + 4095) / 4096 * 4096;
+        size_t whole = (bytes + page - 1) / page * page;
         g_buffers[i] = {g_memory + offset, bytes};
         mprotect(g_memory + offset, whole, writable ? PROT_READ | PROT_WRITE : PROT_READ);
         g_arguments[used++] = (int64_t)(intptr_t)(g_memory + offset);
