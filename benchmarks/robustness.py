@@ -15,8 +15,8 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,8 +160,10 @@ def fuzz_part(folder: Path, mutations: int) -> dict[str, Any]:
         signature = fuzz.once(FILES[number % len(FILES)], number)
         if signature is not None:
             found[signature] += 1
-    for trace in fuzz.traces.values():
-        print(trace)
+            if found[signature] == 1:
+                print(fuzz.traces[signature], flush=True)
+        if number % 100 == 99:
+            print(f"{number + 1} mutations, {sum(found.values())} tracebacks", flush=True)
     exits = {file: {str(code): n for (f, code), n in sorted(fuzz.exits.items()) if f == file} for file in FILES}
     return {"mutations": mutations, "tracebacks": sum(found.values()), "distinct": dict(found), "exit_codes": exits}
 
@@ -178,16 +180,11 @@ def _resident_mb() -> float:
 
 def _apart(part: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
     """Run a part in a process and a folder of its own."""
-    with tempfile.TemporaryDirectory() as folder, _pool() as pool:
-        result: dict[str, Any] = pool.apply(part, (Path(folder), *arguments))
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, context) as pool:
+        result = pool.submit(part, Path(folder), *arguments).result()
         print(result)
         return result
-
-
-@contextmanager
-def _pool() -> Iterator[Any]:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        yield pool
 
 
 def main() -> None:

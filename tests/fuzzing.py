@@ -148,7 +148,7 @@ class Fuzz:
 
     def verbs(self, file: str) -> Sequence[tuple[str, ...]]:
         run, data, task, source = str(self.work / "run"), str(self.work / "data"), self.task, str(self.source)
-        quick = ("--policy", "random", "--measurements", "3")
+        quick = ("--policy", "random", "--measurements", "3", "--forecaster", "roofline")
         return {
             "journal": (
                 ("report", run),
@@ -163,7 +163,7 @@ class Fuzz:
                 ("catalogue", "list", "--json"),
                 ("catalogue", "show", "", "--json"),
                 ("search", task, "--warm-start", "--no-report", "--profile", "quick", *quick),
-                ("forecast", task, source, "--json"),
+                ("forecast", task, source, "--json", "--forecaster", "online:roofline"),
                 ("data", "import", str(self.work / "cache" / "catalogue.sqlite"), "--data", data),
             ),
             "corpus": (
@@ -225,7 +225,10 @@ def prepare(base: Path) -> Path:
     reference = runner.invoke(app, ["tasks", "softmax", "--reference"])
     source.write_text(reference.stdout.replace("{", "{ int odd = 1; (void)odd;", 1))
     search = ["search", "softmax", "--profile", "quick", "--measurements", "12", "--run", str(base / "run")]
-    for arguments in ([*search, "--no-report"], ["data", "import", str(base / "run"), "--data", str(base / "data")]):
+    for arguments in (
+        [*search, "--no-report", "--forecaster", "online:roofline"],
+        ["data", "import", str(base / "run"), "--data", str(base / "data")],
+    ):
         done = runner.invoke(app, arguments)
         if done.exit_code != 0:
             raise RuntimeError(f"{arguments} failed: {done.output}")

@@ -29,8 +29,11 @@ def typed(value: T) -> T:
     """
     kind: type = type(value)
     for name, words, exact, check in _checks(kind):
-        found = getattr(value, name)
-        if type(found) is not exact and not check(found):
+        found: Any = getattr(value, name)
+        is_exact = type(found) is exact
+        if is_exact and (exact is not float or found - found == 0.0):  # the difference of nan or infinities is nan
+            continue
+        if not check(found):
             raise ValueError(f"{name} is {_short(found)}, expected {words}")
     return value
 
@@ -59,7 +62,9 @@ def _checks(kind: type) -> list[tuple[str, str, type | None, _Check]]:
 
 
 def _is_plain(hint: Any) -> bool:
-    return isinstance(hint, type) and (hint in (str, bool) or issubclass(hint, Enum) or dataclasses.is_dataclass(hint))
+    return isinstance(hint, type) and (
+        hint in (str, bool, float) or issubclass(hint, Enum) or dataclasses.is_dataclass(hint)
+    )
 
 
 def _words(hint: Any) -> str:
@@ -75,7 +80,7 @@ def _check(hint: Any) -> _Check:
         return lambda value: any(option(value) for option in options)
     if origin is tuple:
         member = _check(arguments[0])
-        if _is_plain(arguments[0]):
+        if _is_plain(arguments[0]) and arguments[0] is not float:
             plain = {arguments[0]}
             return lambda value: isinstance(value, tuple) and plain.issuperset(map(type, value))
         return lambda value: isinstance(value, tuple) and all(map(member, value))

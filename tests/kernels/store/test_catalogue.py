@@ -19,6 +19,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.store import Catalogue, CatalogueDamaged, StorageFailed, StorageFull, catalogue_key
+from foretell.kernels.store.catalogue import _checksum
 from foretell.kernels.task import Tolerance, Workload
 
 FORK = multiprocessing.get_context("fork")
@@ -144,6 +145,22 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
     change(path, "CREATE TABLE theirs (a)")
     with pytest.raises(CatalogueDamaged, match="another program"):
         len(Catalogue(path))
+
+
+@pytest.mark.parametrize(("column", "value"), [("measured_at", "soon"), ("task", -1.5), ("record", "[]"), ("crc", "x")])
+def test_an_odd_row_with_a_valid_checksum_is_skipped(column: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    fill(path, 0, 2)
+    columns = ("key", "definition", "task", "device", "candidate", "measured_at", "source", "record", "samples", "crc")
+    change(path, f"UPDATE measurements SET {column} = ? WHERE id = 1", value)
+    with closing(sqlite3.connect(path)) as connection:
+        row = connection.execute(f"SELECT {', '.join(columns[:-1])} FROM measurements WHERE id = 1").fetchone()
+    if column != "crc":
+        change(path, "UPDATE measurements SET crc = ? WHERE id = 1", _checksum(row))
+    catalogue = Catalogue(path)
+    # The column `task` holds text whatever is put there, so that row is sound, of a task that nobody knows.
+    assert len(list(catalogue.rows())) + catalogue.skipped == 2
+    assert catalogue.skipped == (column != "task")
 
 
 def test_an_empty_file_is_an_empty_catalogue(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from foretell.extras import require
 from foretell.kernels.candidate import stripped
 from foretell.kernels.corpus.check import CorpusDamaged, checked
 from foretell.kernels.corpus.splits import assign
-from foretell.kernels.library import get, tasks
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.store import Catalogue, catalogue_key
 from foretell.kernels.store.journal import JOURNAL_NAME
@@ -65,7 +65,7 @@ def row(record: Mapping[str, Any]) -> dict[str, Any]:
         "id": candidate["id"],
         "key": record["key"],
         "task": record["task"],
-        "family": tasks(kind)[record["task"]].family,
+        "family": get(record["task"], kind).family,
         "kind": kind,
         "language": language,
         "origin": candidate["origin"]["kind"],

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from foretell.kernels.candidate import LANGUAGES
 from foretell.kernels.profiles import Profile
 from foretell.kernels.typed import typed
 
@@ -46,6 +47,8 @@ class SearchConfig:
         for name in ("task", "language", "policy", "strategy", "forecaster", "proposer"):
             if not isinstance(config[name], str):
                 raise ValueError(f"its {name} is {config[name]!r}")
+        if config["language"] not in LANGUAGES:
+            raise ValueError(f"its language is {config['language']!r}, expected one of {', '.join(sorted(LANGUAGES))}")
         if config["budgets"] != config["profile"]["budgets"]:
             raise ValueError("its budgets are not those of its profile")
         return typed(SearchConfig(config["language"], config["seed"], Profile.from_dict(config["profile"])))

@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 import sqlite3
+import struct
 import time
 import zlib
 from array import array
@@ -29,6 +30,7 @@ from foretell.kernels.store.combine import combine, majority, pool
 from foretell.kernels.store.database import Database, OnDamage
 from foretell.kernels.store.reservations import Holder
 from foretell.kernels.task import Task
+from foretell.kernels.typed import finite
 
 _APPLICATION_ID = 0x464F5231  # "FOR1": another schema gets another number
 _SCHEMA = f"""
@@ -48,7 +50,7 @@ _KEY_CHARS = 32
 _COLUMNS = "key, definition, task, device, candidate, measured_at, source, record, samples, crc"
 _SAMPLES = ("reference_us", "candidate_us")
 _KEYS_PER_QUERY = 200
-_DECODING_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+_DECODING_ERRORS = (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
@@ -295,7 +297,7 @@ def _pack(measurement: Measurement) -> tuple[dict[str, Any], bytes]:
 
 
 def _unpack(data: dict[str, Any], packed: bytes) -> Measurement:
-    samples = memoryview(packed).cast("d").tolist()
+    samples = struct.unpack(f"{len(packed) // 8}d", packed)
     start = 0
     for timing in data["timings"]:
         for name in _SAMPLES:
@@ -311,7 +313,10 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
     *row, crc = columns
     if not isinstance(row[-1], bytes) or _checksum(row) != crc:
         return None
-    key, _, task, device, candidate_id, measured_at, source, text, samples = row
+    key, definition, task, device, candidate_id, measured_at, source, text, samples = row
+    texts = (key, definition, task, device, candidate_id, source, text)
+    if not (finite(measured_at) and all(isinstance(value, str) for value in texts)):
+        return None
     try:
         record = _DECODER.decode(text)
         candidate = Candidate.from_dict(record["candidate"] | {"source": source})
