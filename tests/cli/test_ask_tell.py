@@ -359,6 +359,7 @@ TINY = Task(
 
 
 @needs_compiler
+@pytest.mark.timing
 def test_the_whole_loop_on_the_real_bench(invoke: Invoke, real_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow program, a faster one, one that does not compile and one that is wrong; then the winner is verified."""
     monkeypatch.setenv("FORETELL_CACHE", str(real_cache))

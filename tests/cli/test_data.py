@@ -21,6 +21,7 @@ def _run(*arguments: object) -> str:
     return done.output
 
 
+@pytest.mark.timing
 def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
     plan, catalogue, folder = tmp_path / "plan.jsonl.gz", tmp_path / "c.sqlite", tmp_path / "data"

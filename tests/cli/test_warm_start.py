@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from foretell.kernels.search import RunState, load_run
 from tests.cli.conftest import FakeBench, Invoke
 from tests.cli.test_real import needs_compiler
@@ -61,6 +63,7 @@ def test_it_needs_the_catalogue(bench: FakeBench, invoke: Invoke) -> None:
 
 
 @needs_compiler
+@pytest.mark.timing
 def test_on_the_real_bench(invoke: Invoke, own_place: Path) -> None:
     budget = ("--profile", "quick", "--measurements", "2", "--candidates", "2", "--no-report")
     assert invoke("search", "softmax", *budget, "--run", "one").exit_code == 0

@@ -16,6 +16,8 @@ from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort
 from tests.kernels.bench.hostile import CORRECT, HEAD
 
+pytestmark = pytest.mark.timing
+
 TASK = get("softmax")
 KERNEL = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
 

@@ -174,10 +174,10 @@ CUDA = 'from foretell.cuda import compile\np = compile(r"""__global__ void k(flo
         pytest.param("triton", HEAD + "    y = ", "f(", marks=pytest.mark.full),
         ("triton", HEAD + "    pass\ndef kernel(x):\n", "    k[(x.shape[0],)](x, B=128)\n"),
         pytest.param("triton", "", "# a remark of some length, as people write them\n", marks=pytest.mark.full),
-        ("cuda", CUDA, "for (int i = 0; i < n; ++i) { a[i] = b[i]; }\n"),
+        pytest.param("cuda", CUDA, "for (int i = 0; i < n; ++i) { a[i] = b[i]; }\n", marks=pytest.mark.full),
         pytest.param("cuda", CUDA, "<", marks=pytest.mark.full),
         pytest.param("cuda", "", "'", marks=pytest.mark.full),
-        ("cpp", "", "("),
+        pytest.param("cpp", "", "(", marks=pytest.mark.full),
         pytest.param("cpp", "", "\0\xff", marks=pytest.mark.full),
     ],
 )

@@ -75,8 +75,8 @@ def _outcomes(names: tuple[str, ...], cache: Path) -> dict[str, tuple[str, str]]
 
 
 def _parts(names: tuple[str, ...]) -> list[Any]:
-    """Every fourth name for `make test`, the others for `make test-full`."""
-    return [pytest.param(names[k::4], id=f"part-{k}", marks=pytest.mark.full if k else ()) for k in range(4)]
+    """Every sixth name for `make test`, the others for `make test-full`."""
+    return [pytest.param(names[k::6], id=f"part-{k}", marks=pytest.mark.full if k else ()) for k in range(6)]
 
 
 @pytest.mark.timeout(600)
