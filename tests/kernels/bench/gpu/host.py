@@ -47,6 +47,9 @@ class Host:
     def stream(self) -> Any:
         return None
 
+    def default_stream(self) -> Any:
+        return None
+
     def using(self, _: Any) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()
 
@@ -129,9 +132,28 @@ def softmax() -> Small:
     return Small("softmax", [{"rows": 6, "cols": 128}, {"rows": 10, "cols": 64}], {"rows": 3, "cols": 40})
 
 
-def judge_of(problem: Problem, effort: GpuEffort = EFFORT) -> tuple[Judge, LocalWorker]:
+class GraphEvent(HostEvent):
+    record_in_graph = HostEvent.record
+
+
+class Graphs(Host):
+    """A stand-in that can capture: a replay does everything again, or nothing, as where launches were not captured."""
+
+    def __init__(self, whole: bool) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def event(self) -> GraphEvent:
+        return GraphEvent()
+
+    def capture(self, stream: Any, pool: Any, work: Callable[[int], None]) -> Callable[[], None]:
+        work(0)
+        return (lambda: work(0)) if self._whole else (lambda: None)
+
+
+def judge_of(problem: Problem, effort: GpuEffort = EFFORT, platform: Host | None = None) -> tuple[Judge, LocalWorker]:
     """A judge with its worker, both here."""
-    platform = Host()
+    platform = platform or Host()
     worker = LocalWorker(platform, problem)
     judge = Judge(problem, worker, DEVICE, effort, platform=platform)
     worker.lent = judge.lent

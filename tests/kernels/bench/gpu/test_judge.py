@@ -24,7 +24,7 @@ from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Measurement, Status
 from tests.kernels.bench.gpu.exploits import EXPLOITS
-from tests.kernels.bench.gpu.host import EFFORT, judge_of, softmax
+from tests.kernels.bench.gpu.host import EFFORT, Graphs, Host, judge_of, softmax
 
 FAIR = ("plain", "a_closure", "a_module", "settings_by_shape", "part_of_a_larger_buffer", "several_launches",
         "scratch_kept_between_calls", "two_stages_of_partials", "resident_programs", "in_inference_mode")  # fmt: skip
@@ -105,6 +105,18 @@ def test_an_honest_program_is_measured_on_every_timed_workload() -> None:
     assert [t.workload for t in outcome.timings] == ["rows=6 cols=128", "rows=10 cols=64"]
     assert outcome.low <= outcome.speedup <= outcome.high  # type: ignore[operator]
     assert asked[:2] == ["problem", "load"] and asked[-1] == "unload"
+
+
+@pytest.mark.parametrize(
+    ("platform", "timed"),
+    [(Host(), "eager"), (Graphs(whole=False), "eager"), (Graphs(whole=True), "graph")],
+    ids=["no capture", "launches missing from the graph", "captured"],
+)
+def test_both_are_timed_in_the_same_way_and_the_row_says_how(platform: Host, timed: str) -> None:
+    outcome = judge_of(softmax(), platform=platform)[0].judge(Candidate("softmax", "torch", HONEST))
+    assert outcome.ok, outcome.message
+    assert outcome.conditions["timed"] == timed
+    assert ("one by one" in outcome.method) == (timed == "eager")
 
 
 def test_one_set_is_filled_anew_for_every_check_where_memory_is_short() -> None:

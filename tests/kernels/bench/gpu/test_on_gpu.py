@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.doctor import gpu_checks
 from foretell.kernels.bench.gpu.farm import GpuFarm
-from foretell.kernels.bench.gpu.problem import TaskProblem, from_path
+from foretell.kernels.bench.gpu.problem import KernelBenchProblem, TaskProblem, from_path
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages.python_source import language_of
 from foretell.kernels.measurement import Status
@@ -82,6 +82,83 @@ def test_the_examples_are_measured_as_they_are(bench: GpuBench, problem: str, fi
     source = (EXAMPLES / file).read_text()
     [(_, outcome)] = bench.measure_problem(read, [Candidate(read.name, language_of(source), source)])
     assert outcome.ok, outcome.message
+
+
+MODEL = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = LAYER
+    def forward(self, x):
+        return torch.relu(self.layer(x)) * 2
+def get_inputs(): return [torch.randn(SHAPE)]
+def get_init_inputs(): return [WIDTH]
+"""
+EPILOGUE = """
+import torch, torch.nn as nn, triton, triton.language as tl
+@triton.jit
+def epilogue(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.maximum(tl.load(x + i, i < n), 0.0) * 2, i < n)
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = LAYER
+    def forward(self, x):
+        y = self.layer(x)
+        out = torch.empty_like(y)
+        epilogue[(triton.cdiv(y.numel(), 1024),)](y, out, y.numel(), 1024)
+        return out
+"""
+COMPILED = """
+import torch, torch.nn as nn
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = LAYER
+        self.fast = torch.compile(lambda x: torch.relu(self.layer(x)) * 2)
+    def forward(self, x):
+        return self.fast(x)
+"""
+ON_THE_DEFAULT_STREAM = """
+import torch, torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+built = load_inline("relu2", cpp_sources="torch::Tensor relu2(torch::Tensor x);", functions=["relu2"], cuda_sources='''
+__global__ void kernel(const float* x, float* out, long n) {
+    long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] > 0 ? 2 * x[i] : 0;
+}
+torch::Tensor relu2(torch::Tensor x) {
+    auto out = torch::empty_like(x);
+    kernel<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
+    return out;
+}''')
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = LAYER
+    def forward(self, x):
+        return built.relu2(self.layer(x))
+"""
+LAYERS = {
+    "linear": ("nn.Linear(n, n)", "1024, 8192", "8192"),
+    "convolution": ("nn.Conv2d(n, n, 3, padding=1)", "8, 64, 128, 128", "64"),
+}
+
+
+@pytest.mark.parametrize("source", [EPILOGUE, COMPILED, ON_THE_DEFAULT_STREAM], ids=["triton", "compiled", "inline"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_what_people_write_for_models_passes(bench: GpuBench, layer: str, source: str) -> None:
+    """Library calls beside kernels of one's own, large weights, torch.compile, launches on the default stream."""
+    code, shape, width = LAYERS[layer]
+    model = MODEL.replace("LAYER", code).replace("SHAPE", shape).replace("WIDTH", width)
+    problem = KernelBenchProblem(model, layer)
+    text = source.replace("LAYER", code)
+    [(_, outcome)] = bench.measure_problem(problem, [Candidate(layer, language_of(text), text)])
+    assert outcome.ok, outcome.message
+    assert outcome.speedup is not None and outcome.speedup > 0.8
+    assert outcome.conditions["timed"] == ("eager" if source is ON_THE_DEFAULT_STREAM else "graph")
 
 
 def test_an_extension_is_built_once(bench: GpuBench) -> None:

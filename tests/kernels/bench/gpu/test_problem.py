@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from foretell.kernels.bench.gpu.problem import TaskProblem, from_path, from_spec, read_task_yml
-from foretell.kernels.bench.gpu.watch import OperationWatch, Snapshot, shares_memory
+from foretell.kernels.bench.gpu.watch import OperationWatch, Snapshot, shares_memory, watch_for
 from foretell.kernels.library import tasks
 from foretell.kernels.task import Sizes, Task
 from tests.kernels.bench.gpu.controls import CONTROLS
@@ -95,8 +95,8 @@ def test_other_files_are_refused(tmp_path: Path, text: str, says: str) -> None:
         from_path(path)
 
 
-def _watched(language: str, run: object, inputs: list[torch.Tensor]) -> str:
-    watch = OperationWatch(language)
+def _watched(language: str, run: object, inputs: list[torch.Tensor], library_calls: bool = False) -> str:
+    watch = watch_for(language, library_calls)
     with watch:
         assert callable(run)
         run(*inputs)
@@ -107,11 +107,12 @@ def test_torch_doing_the_work_is_seen() -> None:
     x = torch.randn(64, 64)
     assert "no kernel of its own" in _watched("triton", lambda x: torch.softmax(x, 1), [x])
     assert _watched("torch", lambda x: torch.softmax(x, 1), [x]) == ""
+    assert _watched("triton", lambda x: torch.softmax(x, 1), [x], library_calls=True) == ""
 
 
 def test_torch_beside_a_kernel_may_move_and_allocate_but_not_compute() -> None:
     x = torch.randn(64, 64)
-    watch = OperationWatch("triton")
+    watch = OperationWatch()
     with watch:
         watch.launches = 1
         torch.empty_like(x).copy_(x.t().contiguous())

@@ -27,6 +27,11 @@ from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.task import Tolerance
 
+_METHODS = {
+    "graph": "CUDA graphs",
+    "eager": "launches one by one, of both, because the candidate cannot be captured into a graph,",
+}
+
 
 @dataclass
 class Exhibit:
@@ -138,7 +143,7 @@ class Judge:
             Cost(0.0, wall_s, wall_s),
             outcome.method,
             self._device.id,
-            conditions(),
+            {**conditions(), **outcome.conditions},
         )
 
     def close(self) -> None:
@@ -242,7 +247,8 @@ class Judge:
                 self._restore(exhibit)
             self._poison(exhibit)
         self._platform.synchronize()
-        self._ask("load", limit_s, source=candidate.source, language=candidate.language)
+        loading_s = limit_s if self._problem.spec["kind"] == "task" else max(limit_s, effort.load_timeout_s)
+        self._ask("load", loading_s, source=candidate.source, language=candidate.language)
         for index, exhibit in enumerate(self._exhibits):
             fault = self._inspect(exhibit, exhibit.checked)
             for _ in range(exhibit.redraws):
@@ -259,18 +265,20 @@ class Judge:
         for index, exhibit in enumerate(self._exhibits):
             if not exhibit.timed:
                 continue
-            methods.add(str(self._ask("prepare", limit_s, case=index)["method"]))
-            result = self._pairs(index, exhibit, hopeless_below, stopped)
+            method = str(self._ask("prepare", limit_s, case=index)["method"])
+            methods.add(method)
+            result = self._pairs(index, exhibit, hopeless_below, stopped, method)
             if isinstance(result, Measurement):
                 return result
             summary, stopped = result
             timings.append(summary)
         speedup, low, high = combine(timings, effort.between_processes)
-        method = (
-            f"CUDA {'/'.join(sorted(methods))} timed by driver events; L2 flushed before every run; inputs rotated; "
-            "reference and candidate interleaved; median of paired ratios"
+        words = (
+            f"{'/'.join(_METHODS[one] for one in sorted(methods))} timed by driver events; L2 flushed before "
+            "every run; inputs rotated; reference and candidate interleaved; median of paired ratios"
         )
-        return Measurement(Status.OK, "", speedup, low, high, tuple(timings), stopped, method=method)
+        timed = {"timed": "/".join(sorted(methods))}
+        return Measurement(Status.OK, "", speedup, low, high, tuple(timings), stopped, method=words, conditions=timed)
 
     def _limit_s(self, candidate: Candidate, traced: bool) -> float:
         """How long a candidate may take to load or to get ready: compiling first is a reason to wait."""
@@ -282,7 +290,7 @@ class Judge:
         return self._effort.compile_timeout_s if compiles else self._effort.run_timeout_s
 
     def _pairs(
-        self, index: int, exhibit: Exhibit, hopeless_below: float | None, hurry: bool
+        self, index: int, exhibit: Exhibit, hopeless_below: float | None, hurry: bool, method: str
     ) -> tuple[Timing, bool] | Measurement:
         """Pairs until the interval is narrow; what is looked at is the last output of each set, at a random moment."""
         effort = self._effort
@@ -302,7 +310,8 @@ class Judge:
                 break
             if len(candidates) >= effort.fewest_pairs and tight_enough(references, candidates, effort.half_width):
                 break
-        fault = self._inspect(exhibit, exhibit.timed) or self._fresh_round(index, exhibit, candidates, references)
+        fault = self._inspect(exhibit, exhibit.timed)
+        fault = fault or self._fresh_round(index, exhibit, candidates, references, method)
         if fault:
             return fault
         return timing(exhibit.case.name, references, candidates), hurry
@@ -341,23 +350,27 @@ class Judge:
         self.spent_s["new data"] += time.perf_counter() - started
 
     def _fresh_round(
-        self, index: int, exhibit: Exhibit, candidates: Sequence[float], references: Sequence[float]
+        self, index: int, exhibit: Exhibit, candidates: Sequence[float], references: Sequence[float], method: str
     ) -> Measurement | None:
         """New data in one timed set, picked at random: right again, and no slower than on data seen before.
 
-        A single slow run may be the machine's; only three in a row, each on new data, are held against a candidate.
+        A single slow run may be the machine's; only three in a row, each on new data, are held against a candidate. A
+        slow spell shows in the reference beside it; where launches are timed too, which vary by themselves, in the
+        candidate's next run on data seen before.
         """
         effort, words = self._effort, ""
         for _ in range(3):
             turn = secrets.randbelow(len(exhibit.timed))
             number = exhibit.timed[turn]
             self._renew(exhibit, [number])
-            got = self._ask("pairs", effort.run_timeout_s, case=index, order=[turn])
+            others = [k for k in range(len(exhibit.timed)) if k != turn][: method == "eager"]
+            got = self._ask("pairs", effort.run_timeout_s, case=index, order=[turn, *others])
             fault = self._inspect(exhibit, [number])
             if fault:
                 return fault
-            [reference_us], [candidate_us] = got["reference_us"], got["candidate_us"]
-            usual = statistics.median(candidates) * max(1.0, reference_us / statistics.median(references))
+            candidate_us = got["candidate_us"][0]
+            now, before = (got["candidate_us"], candidates) if others else (got["reference_us"], references)
+            usual = statistics.median(candidates) * max(1.0, now[-1] / statistics.median(before))
             if candidate_us <= usual / effort.memory_ratio + effort.memory_slack_us:
                 break
             words = f"{candidate_us:.0f} us on new inputs, {usual:.0f} us on inputs seen before"

@@ -23,6 +23,10 @@ class Platform(Protocol):
 
     def stream(self) -> Any: ...
 
+    def default_stream(self) -> Any:
+        """The stream that work goes to where nobody says otherwise, such as a launch `<<<blocks, threads>>>`."""
+        ...
+
     def using(self, stream: Any) -> AbstractContextManager[Any]: ...
 
     def handle(self, stream: Any) -> int: ...
@@ -52,6 +56,9 @@ class Cuda:
 
     def stream(self) -> Any:
         return torch.cuda.Stream()
+
+    def default_stream(self) -> Any:
+        return torch.cuda.default_stream()
 
     def using(self, stream: Any) -> AbstractContextManager[Any]:
         found: AbstractContextManager[Any] = torch.cuda.stream(stream)

@@ -29,8 +29,13 @@ class Case:
 
 
 class Problem(Protocol):
-    """`inputs` are drawn on the device from a seed; `reference` is the program that speedups are against."""
+    """`inputs` are drawn on the device from a seed; `reference` is the program that speedups are against.
 
+    `library_calls`: whether a candidate in `triton` or `cuda` may let torch compute beside its own kernels. Other
+    people's problems are about whole models; an operation of the library is to be written.
+    """
+
+    library_calls: bool
     name: str
     cases: tuple[Case, ...]
     tolerance: Tolerance
@@ -50,6 +55,8 @@ class Problem(Protocol):
 
 class TaskProblem:
     """A task of the library: expected values come from its torch reference in double precision."""
+
+    library_calls = False
 
     def __init__(self, name: str) -> None:
         from foretell.kernels.library import get
@@ -88,6 +95,8 @@ class TaskProblem:
 class KernelBenchProblem:
     """A file with `Model`, `get_inputs` and `get_init_inputs`, taken as it is."""
 
+    library_calls = True
+
     def __init__(self, source: str, name: str) -> None:
         self._module = load_module(source)
         for needed in ("Model", "get_inputs"):
@@ -122,6 +131,8 @@ class KernelBenchProblem:
 
 class GpuModeProblem:
     """A folder with `reference.py` (`generate_input`, `ref_kernel`) and `task.yml` (`tests`, `benchmarks`)."""
+
+    library_calls = True
 
     def __init__(
         self, source: str, name: str, tests: Sequence[Mapping[str, int]], timed: Sequence[Mapping[str, int]]

@@ -15,10 +15,11 @@ import torch
 
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.problem import Problem, as_list
-from foretell.kernels.bench.gpu.watch import OperationWatch, Snapshot, shares_memory
+from foretell.kernels.bench.gpu.watch import Snapshot, Watch, shares_memory, watch_for
 from foretell.kernels.languages.python_source import Entry, entry_of, load_module, unload
 
 FULL_COLLECTION_EVERY = 16  # candidates: a full collection takes as long as a measurement
+REPEATS_WITHIN = 0.01  # of the largest value: how far a replayed graph may be from the run it was made of
 
 
 class Refused(Exception):
@@ -32,8 +33,8 @@ class Refused(Exception):
 class Timed:
     """A program on one set of inputs, ready to be run and timed again and again.
 
-    Captured into a CUDA graph with the cache flush before it and event nodes around it where the program allows it;
-    launched as it is, between two events, where not.
+    With a `watch` it is captured into a CUDA graph on the stream, with the cache flush before it and event nodes around
+    it; RuntimeError if that is not possible. Without one it is launched as it is, between two events.
     """
 
     def __init__(
@@ -136,8 +137,9 @@ class Session:
         self._flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
         self._stream = platform.stream()
         self._pool = platform.graph_pool()
-        self._references: dict[int, list[Timed]] = {}
+        self._references: dict[tuple[int, bool], list[Timed]] = {}
         self._candidates: dict[int, list[Timed]] = {}
+        self._paired: list[Timed] = []
         self._entry: Entry | None = None
         self._module: Any = None
         self._unloads = 0
@@ -151,7 +153,7 @@ class Session:
         self._language = language
         self._module = load_module(source)
         self._entry = entry_of(self._module, self._problem.init_inputs, self._platform.device)
-        watch = OperationWatch(language)
+        watch = self._watch()
         for index in range(len(self._checked)):
             self._run_checks(index, watch if index == 0 else None)
         self._platform.synchronize()
@@ -164,12 +166,15 @@ class Session:
         self._platform.synchronize()
         self._look_around(snapshot)
 
-    def _run_checks(self, index: int, watch: OperationWatch | None) -> None:
+    def _watch(self) -> Watch:
+        return watch_for(self._language, self._problem.library_calls)
+
+    def _run_checks(self, index: int, watch: Watch | None) -> None:
+        """On the default stream, where everybody's launches go who names no other."""
         for number in self._checked[index]:
-            with self._platform.using(self._stream):
-                outputs = self._checked_run(watch, self._inputs[index][number], index)
-                for kept, output in zip(self._rings[index][number], outputs, strict=True):
-                    kept.copy_(output)
+            outputs = self._checked_run(watch, self._inputs[index][number], index)
+            for kept, output in zip(self._rings[index][number], outputs, strict=True):
+                kept.copy_(output)
             watch = None
 
     def _look_around(self, snapshot: Snapshot) -> None:
@@ -179,7 +184,7 @@ class Session:
         if self._platform.persisting_l2_bytes() > 0:
             raise Refused("cheat", "it set L2 aside for data that survives a flush")
 
-    def _checked_run(self, watch: OperationWatch | None, inputs: list[Any], index: int) -> list[Any]:
+    def _checked_run(self, watch: Watch | None, inputs: list[Any], index: int) -> list[Any]:
         assert self._entry is not None
         if watch is None:
             outputs = as_list(self._entry(*inputs))
@@ -203,46 +208,99 @@ class Session:
         return outputs
 
     def prepare(self, index: int) -> str:
-        """Make the timed forms of reference and candidate for one case; says how the candidate is timed."""
-        numbers = self._timed_sets[index]
-        if index not in self._references:
-            self._references[index] = [self._timed(self.reference_entry, index, n, [], None) for n in numbers]
-        assert self._entry is not None
-        self._platform.forbid_persisting_l2()
-        self._candidates[index] = [
-            self._timed(self._entry, index, n, self._rings[index][n], OperationWatch(self._language)) for n in numbers
-        ]
-        return "graph" if all(timed.captured for timed in self._candidates[index]) else "events"
+        """Make the timed forms of reference and candidate for one case; says how both are timed.
 
-    def _timed(self, entry: Entry, index: int, number: int, keep: Sequence[Any], watch: OperationWatch | None) -> Timed:
-        """A program ready to be timed; a candidate is watched while it is captured, as it was when it was checked.
-
-        It runs once on the very inputs before, as it would in use: what it then remembers of them is no longer work.
+        `graph` where both can be captured, else `eager`: a graph would spare one of them the time that launches take.
         """
+        self._platform.forbid_persisting_l2()
+        assert self._entry is not None
+        candidates = self._graphs(self._entry, index, candidate=True)
+        graphs = bool(candidates and self._references_of(index, graphs=True))
+        if candidates and not graphs:
+            for timed in candidates:
+                timed.close()
+        numbers = self._timed_sets[index]
+        self._candidates[index] = (
+            candidates if graphs else [self._eager(self._entry, index, n, self._rings[index][n]) for n in numbers]
+        )
+        self._paired = self._references_of(index, graphs)
+        return "graph" if graphs else "eager"
+
+    def _references_of(self, index: int, graphs: bool) -> list[Timed]:
+        """The reference on each timed set, made once; empty if it is to be captured and cannot be."""
+        if (index, graphs) not in self._references:
+            numbers = self._timed_sets[index]
+            self._references[index, graphs] = (
+                self._graphs(self.reference_entry, index, candidate=False)
+                if graphs
+                else [self._eager(self.reference_entry, index, n, []) for n in numbers]
+            )
+        return self._references[index, graphs]
+
+    def _graphs(self, entry: Entry, index: int, candidate: bool) -> list[Timed]:
+        """A program on each timed set as a graph; empty if one of them cannot be captured whole."""
+        made: list[Timed] = []
+        for number in self._timed_sets[index]:
+            timed = self._captured(entry, index, number, candidate)
+            if timed is None:
+                for other in made:
+                    other.close()
+                return []
+            made.append(timed)
+        return made
+
+    def _run_of(self, entry: Entry, index: int, number: int) -> Callable[[], list[Any]]:
         inputs = self._inputs[index][number]
-        parts = (self._flush, self._stream, self._pool, keep)
+        return lambda: as_list(entry(*inputs))
 
-        def run() -> list[Any]:
-            return as_list(entry(*inputs))
+    def _eager(self, entry: Entry, index: int, number: int, keep: Sequence[Any]) -> Timed:
+        """A program that is launched each time as its author would, on the default stream."""
+        run, stream = self._run_of(entry, index, number), self._platform.default_stream()
+        with self._platform.using(stream):
+            run()
+        self._platform.synchronize()
+        return Timed(self._platform, run, self._flush, stream, self._pool, keep, None)
 
+    def _captured(self, entry: Entry, index: int, number: int, candidate: bool) -> Timed | None:
+        """A program as a graph; None if it cannot be captured whole. A candidate is watched as when it was checked.
+
+        It runs on the very inputs before, as it would in use: what it then remembers of them is no longer work. What it
+        launches on another stream than the current one is not in the graph: then a replay does not repeat that run.
+        """
+        run = self._run_of(entry, index, number)
+        keep = self._rings[index][number] if candidate else []
+        watch = self._watch() if candidate else None
         with self._platform.using(self._stream):
             run()
         self._platform.synchronize()
+        expected = [output.clone() for output in run()] if candidate else []
+        self._platform.synchronize()
         try:
-            captured = Timed(self._platform, run, *parts, watch or contextlib.nullcontext())
+            timed = Timed(
+                self._platform, run, self._flush, self._stream, self._pool, keep, watch or contextlib.nullcontext()
+            )
         except RuntimeError as error:  # a CudaError is one too
             if is_sticky(error):
                 raise
             self._platform.synchronize()
-            return Timed(self._platform, run, *parts, None)
-        fault = watch.verdict(inputs) if watch is not None else ""
+            return None
+        fault = watch.verdict(self._inputs[index][number]) if watch is not None else ""
         if fault:
             raise Refused("cheat", f"{fault}, where it is timed")
-        return captured
+        if candidate and not self._repeats(timed, expected):
+            timed.close()
+            return None
+        return timed
+
+    def _repeats(self, timed: Timed, expected: Sequence[Any]) -> bool:
+        """Whether a replay gives what the run gave, but for sums in another order."""
+        timed.start()
+        self._platform.synchronize()
+        return len(timed.outputs) == len(expected) and all(map(_alike, timed.outputs, expected))
 
     def pairs(self, index: int, order: Sequence[int], snapshot: Snapshot) -> dict[str, Any]:
         """One interleaved pair for each timed set that `order` names, in alternating order."""
-        references, candidates = self._references[index], self._candidates[index]
+        references, candidates = self._paired, self._candidates[index]
         samples: dict[str, list[float]] = {"reference_us": [], "candidate_us": []}
         waiting: list[int] = []
         last = {k: turn for turn, k in enumerate(order)}
@@ -273,6 +331,7 @@ class Session:
             for timed in group:
                 timed.close()
         self._candidates.clear()
+        self._paired = []
         self._entry = None
         if self._module is not None:
             unload(self._module)
@@ -286,6 +345,19 @@ class Session:
             for timed in group:
                 timed.close()
         self._references.clear()
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two results agree to within a share of the largest value, infinities and NaN in the same places."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not one.is_floating_point():
+        return bool(torch.equal(one, other))
+    odd = ~torch.isfinite(other)
+    if not torch.equal(odd, ~torch.isfinite(one)):
+        return False
+    a, b = one.masked_fill(odd, 0).float(), other.masked_fill(odd, 0).float()
+    return bool((a - b).abs().max() <= REPEATS_WITHIN * b.abs().max()) if b.numel() else True
 
 
 def poison(tensor: Any) -> None:

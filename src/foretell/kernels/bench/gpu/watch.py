@@ -26,16 +26,33 @@ _PLUMBING = frozenset(
 )  # fmt: skip
 
 
+class LaunchWatch:
+    """Counts a candidate's own launches in one run and leaves torch alone: a dispatch mode would slow torch.compile."""
+
+    def __init__(self) -> None:
+        self.launches = 0
+
+    def __enter__(self) -> LaunchWatch:
+        self._unhook = _count_launches(self)
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        self._unhook()
+
+    def verdict(self, inputs: Sequence[Any]) -> str:
+        """Nothing that may be done here is wrong."""
+        return ""
+
+
 class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
     """Sees every torch operation of one run, and counts the candidate's own launches.
 
-    In a `triton` or `cuda` candidate torch may allocate, view and copy, and compute on small things such as a vector of
-    partial sums; computing on the inputs themselves is the reference in disguise.
+    Where a task asks for kernels of one's own, torch may allocate, view and copy, and compute on small things such as a
+    vector of partial sums; computing on the inputs themselves is the reference in disguise.
     """
 
-    def __init__(self, language: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._own = language in ("triton", "cuda")
         self._computed: list[tuple[str, int]] = []
         self.launches = 0
 
@@ -57,8 +74,6 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
 
     def verdict(self, inputs: Sequence[Any]) -> str:
         """What is wrong with what was seen, in words; empty if nothing."""
-        if not self._own:
-            return ""
         if self.launches == 0:
             return "it launched no kernel of its own"
         largest = max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)
@@ -66,6 +81,14 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
             if 4 * size >= largest:
                 return f"it lets torch compute: {name} on {size} values"
         return ""
+
+
+Watch = LaunchWatch | OperationWatch
+
+
+def watch_for(language: str, library_calls: bool) -> Watch:
+    """What looks on while a candidate runs: at every operation only where library calls are forbidden."""
+    return LaunchWatch() if library_calls or language not in ("triton", "cuda") else OperationWatch()
 
 
 def _tensors(args: Any) -> list[Any]:
@@ -78,7 +101,7 @@ def _tensors(args: Any) -> list[Any]:
     return found
 
 
-def _count_launches(watch: OperationWatch) -> Any:
+def _count_launches(watch: Watch) -> Any:
     """Hook Triton's and our own launches; returns what unhooks them."""
     from foretell.cuda import Program
 
