@@ -44,6 +44,7 @@ LIBRARY_TASKS = ("softmax", "row_sum", "silu", "transpose", "layernorm", "prefix
 SPIN = "while True: pass"
 COPY = "import numpy as np\na = np.ones(1 << 22)\nb = a.copy()\nwhile True: np.copyto(b, a)"
 MEASUREMENTS_PER_BENCH = 10
+PAGE = Path("docs/results/busy.md")
 
 _CHAIN = """#include <cstdint>
 __attribute__((noipa)) static void chain(const float* x, float* out, int64_t n) {
@@ -188,24 +189,71 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def summary(folder: Path, output: Path) -> None:
-    result: dict[str, Any] = {"machine": describe()}
+    """Figures of every condition as JSON, and docs/results/busy.md from them."""
+    result: dict[str, Any] = {"machine": describe(), "conditions": {}}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.jsonl")):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        condition = result.setdefault(path.stem.partition("-")[0], {})
+        rows.setdefault(path.stem.partition("-")[0], []).extend(map(json.loads, path.read_text().splitlines()))
+    for name, mine in rows.items():
+        figures: dict[str, Any] = {}
         for kind in ("itself", "known"):
-            if mine := [row for row in rows if row["kind"] == kind]:
-                condition.setdefault("rows", {}).setdefault(kind, []).extend(mine)
-        demos = [{k: v for k, v in row.items() if k != "source"} for row in rows if row["kind"] == "demo"]
-        if demos:
-            condition["demo"] = demos
-    for condition in result.values():
-        for kind, rows in condition.pop("rows", {}).items() if isinstance(condition, dict) else ():
-            condition[kind] = summarise(rows)
-            if kind == "known":
-                for name in ("chain", "chain_threads"):
-                    condition[f"{kind} ({name})"] = summarise([row for row in rows if row["task"] == name])
+            if chosen := [row for row in mine if row["kind"] == kind]:
+                figures[kind] = summarise(chosen)
+                figures[kind]["tasks"] = {
+                    task: summarise([row for row in chosen if row["task"] == task])
+                    for task in sorted({row["task"] for row in chosen})
+                }
+        demos = [{k: v for k, v in row.items() if k != "source"} for row in mine if row["kind"] == "demo"]
+        result["conditions"][name] = figures | ({"demo": demos} if demos else {})
     output.write_text(json.dumps(result, indent=2) + "\n")
-    print(json.dumps(result, indent=2))
+    PAGE.write_text(page(result))
+
+
+def page(result: dict[str, Any]) -> str:
+    """docs/results/busy.md."""
+    lines = [
+        "# The CPU bench on a busy machine",
+        "",
+        f"Made by `python -m benchmarks.busy` on {result['machine']['device']} (a shared virtual machine); data in",
+        "`benchmarks/results/busy.json`. `load4` and `load12`: that many other processes that never sleep, half of them",
+        "copying memory; `three`: three benches at once; `former_load0`: the bench before it looked at other processes, on the",
+        "quiet machine. *Itself*: a reference against itself, the true speedup is 1; six operations. *Known*: the reference",
+        "does everything twice, the true speedup is 2; one thread and all threads. Widths are half the 95 % interval, as a",
+        "share. What ended otherwise than `ok` is listed under statuses.",
+        "",
+        "| condition | what | runs | 95 % interval covers | median width | 90th percentile | median error "
+        "| disturbed | wall time | statuses |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, figures in result["conditions"].items():
+        for kind in ("itself", "known"):
+            rows = {kind: figures[kind]} | figures[kind]["tasks"] if kind in figures else {}
+            for what, f in rows.items():
+                if what != kind and kind == "itself":
+                    continue
+                statuses = ", ".join(f"{count} {status}" for status, count in f["statuses"].items())
+                lines.append(
+                    f"| {name} | {what} | {f['runs']} | {f['covered']:.1%} | ±{f['median_half_width']:.1%} "
+                    f"| ±{f['half_width_90th_percentile']:.1%} | {f['median_error']:.1%} | {f['disturbed']:.0%} "
+                    f"| {f['wall_s_median']:.1f} s | {statuses} |"
+                )
+    lines += [
+        "",
+        "## The demo's headline",
+        "",
+        "| condition | headline | interval | shown to be faster | wall time |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, figures in result["conditions"].items():
+        for demo_run in figures.get("demo", ()):
+            if demo_run.get("speedup") is None:
+                lines.append(f"| {name} | none (exit code {demo_run['returncode']}) | | | {demo_run['wall_s']:.0f} s |")
+                continue
+            lines.append(
+                f"| {name} | {demo_run['speedup']:.1f}x | {demo_run['low']:.1f} to {demo_run['high']:.1f} "
+                f"| {'yes' if demo_run['shown_faster'] else 'no'} | {demo_run['wall_s']:.0f} s |"
+            )
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
