@@ -45,6 +45,16 @@ SPIN = "while True: pass"
 COPY = "import numpy as np\na = np.ones(1 << 22)\nb = a.copy()\nwhile True: np.copyto(b, a)"
 MEASUREMENTS_PER_BENCH = 10
 PAGE = Path("docs/results/busy.md")
+HEAD = """\
+# The CPU bench on a busy machine
+
+Made by `python -m benchmarks.busy` on DEVICE (a shared virtual machine); data in `benchmarks/results/busy.json`.
+`load4` and `load12`: that many other processes that never sleep, half of them copying memory; `three`: three benches at
+once; `former_load0`: the bench before it looked at other processes, on the quiet machine. *Itself*: a reference against
+itself, the true speedup is 1; six operations. *Known*: the reference does everything twice, the true speedup is 2; one
+thread (`chain`) and all threads (`chain_threads`). Widths are half the 95 % interval, as a share; *disturbed* is the
+share that would not be kept in the catalogue. What ended otherwise than `ok` is listed under statuses.
+"""
 
 _CHAIN = """#include <cstdint>
 __attribute__((noipa)) static void chain(const float* x, float* out, int64_t n) {
@@ -212,15 +222,7 @@ def summary(folder: Path, output: Path) -> None:
 def page(result: dict[str, Any]) -> str:
     """docs/results/busy.md."""
     lines = [
-        "# The CPU bench on a busy machine",
-        "",
-        f"Made by `python -m benchmarks.busy` on {result['machine']['device']} (a shared virtual machine); data in",
-        "`benchmarks/results/busy.json`. `load4` and `load12`: that many other processes that never sleep, half of them",
-        "copying memory; `three`: three benches at once; `former_load0`: the bench before it looked at other processes, on the",
-        "quiet machine. *Itself*: a reference against itself, the true speedup is 1; six operations. *Known*: the reference",
-        "does everything twice, the true speedup is 2; one thread and all threads. Widths are half the 95 % interval, as a",
-        "share. What ended otherwise than `ok` is listed under statuses.",
-        "",
+        HEAD.replace("DEVICE", result["machine"]["device"]),
         "| condition | what | runs | 95 % interval covers | median width | 90th percentile | median error "
         "| disturbed | wall time | statuses |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
