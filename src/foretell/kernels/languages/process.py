@@ -6,14 +6,12 @@ too, more generously.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import resource
 import signal
 import subprocess
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +20,7 @@ from foretell.kernels.isolation import isolated, scrubbed_environment
 
 OUTPUT_BYTES = 16 << 20
 WALL_PER_CPU = 10  # how many times the CPU limit a tool may take by the clock
-_MOST_OF_IT = 0.7  # the kernel counts by ticks when it enforces the limit, exactly when it reports
+_DRIVERS_WORDS = "CPU time limit exceeded"
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Finished:
 
 def _limits(cpu_s: float, memory_bytes: int, file_bytes: int) -> Callable[[], None]:
     def apply() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(cpu_s), math.ceil(cpu_s)))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(cpu_s), math.ceil(cpu_s) + 1))
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -70,9 +68,11 @@ def run_bounded(
             start_new_session=True,
             preexec_fn=_limits(cpu_s, memory_bytes, file_bytes),
         )
-        starved, used_s = False, 0.0
+        starved = False
         try:
-            starved, used_s = _wait(process, WALL_PER_CPU * cpu_s)
+            process.wait(WALL_PER_CPU * cpu_s)
+        except subprocess.TimeoutExpired:
+            starved = True
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -81,29 +81,7 @@ def run_bounded(
         for stream in (out, err):
             stream.seek(0)
             texts.append(stream.read(OUTPUT_BYTES).decode(errors="replace"))
-    timed_out = process.returncode != 0 and used_s >= _MOST_OF_IT * cpu_s
-    return Finished(process.returncode, texts[0], texts[1], timed_out, starved and not timed_out)
-
-
-def _wait(process: subprocess.Popen[bytes], wall_s: float) -> tuple[bool, float]:
-    """Wait for the end, at most `wall_s`.
-
-    Returns whether it had to be killed, and the CPU seconds that it and its children used: `wait4` tells them for this
-    process tree alone, `Popen.wait` would throw them away.
-    """
-    killed = threading.Event()
-
-    def kill() -> None:
-        killed.set()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-    timer = threading.Timer(wall_s, kill)
-    timer.daemon = True
-    timer.start()
-    try:
-        _, status, usage = os.wait4(process.pid, 0)
-    finally:
-        timer.cancel()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return killed.is_set(), usage.ru_utime + usage.ru_stime
+    # A compiler's driver, a shell or bubblewrap reports the signal that ended its child in a way of its own.
+    told_by_driver = process.returncode != 0 and _DRIVERS_WORDS in texts[1]
+    timed_out = process.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or told_by_driver
+    return Finished(process.returncode, texts[0], texts[1], timed_out, starved)
