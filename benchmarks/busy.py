@@ -52,9 +52,9 @@ Made by `python -m benchmarks.busy` on DEVICE
 (a shared virtual machine); data in `benchmarks/results/busy.json`. `load4` and `load12`: that many other processes that
 never sleep, half of them copying memory; `three`: three benches at once. *Itself*: a reference against itself, the true
 speedup is 1; six operations. *Known*: the reference does everything twice, the true speedup is 2; one thread (`chain`)
-and all threads (`chain_threads`). Widths are half the 95 % interval, as a share; *disturbed* is the share that would not
-be kept in the catalogue. What ended otherwise than `ok` is listed under statuses. Few runs so far: 300 of each kind and
-condition are wanted.
+and all threads (`chain_threads`). Widths are half the 95 % interval, as a share; *disturbed* is the share that would
+not be kept in the catalogue. What ended otherwise than `ok` is listed under statuses. Few runs so far: 300 of each kind
+and condition are wanted.
 """
 
 _CHAIN = """#include <cstdint>
