@@ -10,7 +10,8 @@ reference against itself (the true speedup is 1), over six operations of the lib
 of known ratio (the reference computes the same dependent chain twice, so the true speedup is 2), on one thread and on
 all. Every ten measurements start with a new reference process. `measure` appends to a file and may be repeated.
 
-`demo` runs the search of `make demo` under the condition and keeps its headline.
+`demo` runs the search of `make demo` under the condition and keeps its headline. To compare with another version of the
+bench, run this script beside that version's package and put its rows into DIRECTORY/former-0.jsonl.
 """
 
 from __future__ import annotations
@@ -48,13 +49,15 @@ PAGE = Path("docs/results/busy.md")
 HEAD = """\
 # The CPU bench on a busy machine
 
-Made by `python -m benchmarks.busy` on DEVICE
-(a shared virtual machine); data in `benchmarks/results/busy.json`. `load4` and `load12`: that many other processes that
-never sleep, half of them copying memory; `three`: three benches at once. *Itself*: a reference against itself, the true
-speedup is 1; six operations. *Known*: the reference does everything twice, the true speedup is 2; one thread (`chain`)
-and all threads (`chain_threads`). Widths are half the 95 % interval, as a share; *disturbed* is the share that would
-not be kept in the catalogue. What ended otherwise than `ok` is listed under statuses. Few runs so far: 300 of each kind
-and condition are wanted.
+Made by `python -m benchmarks.busy` on DEVICE (a shared virtual machine); data in `benchmarks/results/busy.json`.
+`load4` and `load12`: that many other processes that never sleep, half of them copying memory; `three`: three benches
+at once. *Itself*: a reference against itself, the true speedup is 1; six operations. *Known*: the reference does
+everything twice, the true speedup is 2; one thread (`chain`) and all threads (`chain_threads`). Widths are half the 95
+% interval, as a share; *disturbed* is the share that would not be kept in the catalogue. What ended otherwise than
+`ok` is listed under statuses. `former` is the bench as it was before it minded other processes (commit 6f8278a), at
+load 0 in the same hour: intervals are no wider now, and cover more often. Beside 12 busy processes a kernel on all
+threads hardly ever has both cores to itself; its interval then spans time on a core and wall time, says next to
+nothing and is marked `disturbed`.
 """
 
 _CHAIN = """#include <cstdint>
