@@ -49,7 +49,8 @@ PAGE = Path("docs/results/busy.md")
 HEAD = """\
 # The CPU bench on a busy machine
 
-Made by `python -m benchmarks.busy` on DEVICE (a shared virtual machine); data in `benchmarks/results/busy.json`.
+Made by `python -m benchmarks.busy` on DEVICE
+(a shared virtual machine); data in `benchmarks/results/busy.json`.
 `load4` and `load12`: that many other processes that never sleep, half of them copying memory; `three`: three benches
 at once. *Itself*: a reference against itself, the true speedup is 1; six operations. *Known*: the reference does
 everything twice, the true speedup is 2; one thread (`chain`) and all threads (`chain_threads`). Widths are half the 95
