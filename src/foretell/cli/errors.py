@@ -64,8 +64,13 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.search import BenchBroken
     from foretell.kernels.store import StoreError
     from foretell.lm.adapter import WrongBase
+    from foretell.received import NotPlain
 
     match error:
+        case NotPlain():
+            return Problem(
+                str(error), "a plain file", "look at what it is; copy the file itself there if you want it used"
+            )
         case UnknownTask():
             return Problem(str(error), "the name of a task", "foretell tasks, or foretell tasks --kind gpu")
         case Unsuitable():
