@@ -26,9 +26,9 @@ import numpy as np
 
 from foretell.belief import spearman
 from foretell.kernels.bench.gpu.bench import GpuBench
-from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus.plan import templates
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement
 
 RESULTS = Path("benchmarks/results")
@@ -60,18 +60,18 @@ def measure_all(bench: GpuBench, drawn: dict[str, list[Candidate]], limit_s: flo
     began = time.perf_counter()
     bench.warm_up()
     started = time.perf_counter()
-    problems = {name: TaskProblem(name) for name in drawn}
+    tasks = {name: get(name, "gpu") for name in drawn}
     for name, candidates in drawn.items():
-        bench.queue(problems[name], candidates)
+        bench.expect(tasks[name], candidates)
     rows: list[dict[str, Any]] = []
     opening_s = 0.0
     for name, candidates in drawn.items():
         if time.perf_counter() - started > limit_s:
             break
         opened = time.perf_counter()
-        bench.prepare(problems[name])
+        bench.prepare(tasks[name])
         opening_s += time.perf_counter() - opened
-        for candidate, outcome in bench.measure_problem(problems[name], candidates):
+        for candidate, outcome in bench.measure(tasks[name], candidates):
             rows.append(row(name, candidate, outcome))
         done = [r for r in rows if r["task"] == name]
         counts = Counter(r["status"] for r in done)
@@ -176,11 +176,11 @@ def guards(arguments: argparse.Namespace) -> dict[str, Any]:
     from tests.kernels.bench.gpu.exploits import EXPLOITS
 
     bench = GpuBench()
-    problem = TaskProblem("softmax")
+    task = get("softmax", "gpu")
     rows = []
     for kind, entries in (("control", CONTROLS), ("exploit", EXPLOITS)):
         for entry in entries:
-            [(_, outcome)] = bench.measure_problem(problem, [Candidate("softmax", entry.language, entry.source)])
+            [(_, outcome)] = bench.measure(task, [Candidate("softmax", entry.language, entry.source)])
             wanted = {"ok"} if kind == "control" else set(entry.statuses)
             right = outcome.status.value in wanted
             rows.append({"kind": kind, "name": entry.name, "status": outcome.status.value, "right": right,
@@ -210,7 +210,7 @@ def faults(arguments: argparse.Namespace) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
     for hostile in (False, True):
         bench = GpuBench()
-        problems = {name: TaskProblem(name) for name in names}
+        tasks = {name: get(name, "gpu") for name in names}
         outcomes: dict[str, Measurement] = {}
         seconds = 0.0
         for name in names:
@@ -224,13 +224,13 @@ def faults(arguments: argparse.Namespace) -> dict[str, Any]:
                     if k % 4 == 3:
                         mixed.append(added[k // 4])
                 batch = mixed
-            bench.queue(problems[name], batch)
+            bench.expect(tasks[name], batch)
             for candidate in batch:
-                bench.build_one(problems[name], candidate)
-            bench.prepare(problems[name])
+                bench.build(tasks[name], [candidate])
+            bench.prepare(tasks[name])
             started = time.perf_counter()
             for candidate in batch:
-                [(_, outcome)] = bench.measure_problem(problems[name], [candidate])
+                [(_, outcome)] = bench.measure(tasks[name], [candidate])
                 outcomes[candidate.id] = outcome
                 if outcome.cost.wall_s > 1:
                     print(f"{outcome.cost.wall_s:.2f} s: {outcome.status.value} {outcome.message[:80]}", flush=True)

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels.bench.gpu.bench import GpuBench
-from foretell.kernels.bench.gpu.problem import from_path
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.profiles import GPU_BENCH
+from foretell.kernels.tasks import load
 
 PROBLEMS = {
     "1_Square_matrix_multiplication_": ("matmul", (("BK=16", "BK=32"),)),
@@ -50,14 +50,14 @@ def ours(problems: dict[str, Path], log: Any) -> list[dict[str, Any]]:
     bench = GpuBench(effort=replace(effort, workload_cap_s=10.0))
     bench.warm_up()
     origin = Origin("language model", {})
-    jobs = {name: [Candidate(name, "triton", text, origin) for text in candidates(name)] for name in problems}
+    read = {name: load(path) for name, path in problems.items()}
+    jobs = {name: [Candidate(read[name].key, "triton", text, origin) for text in candidates(name)] for name in problems}
     rows: list[dict[str, Any]] = []
     started = time.perf_counter()
-    read = {name: from_path(path) for name, path in problems.items()}
     for name, wanted in jobs.items():
-        bench.queue(read[name], wanted)
+        bench.expect(read[name], wanted)
     for name, wanted in jobs.items():
-        for candidate, outcome in bench.measure_problem(read[name], wanted):
+        for candidate, outcome in bench.measure(read[name], wanted):
             now = time.perf_counter()
             times = outcome.timings[0].candidate_us if outcome.timings else ()
             rows.append({

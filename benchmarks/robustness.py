@@ -122,7 +122,7 @@ def _long_run(run_dir: Path, events: int) -> None:
     """Write the journal of a run in which every candidate is measured, without deciding anything."""
     task, bench, rng = library.get("softmax"), FakeBench(samples=5), np.random.default_rng(0)
     profile = replace(profiles.THOROUGH, budgets=Budgets(events, 1e9, events))
-    config = SearchConfig("cpp", 0, profile).resolved(task.name, "all", "random", "fake", "fake")
+    config = SearchConfig("cpp", 0, profile).resolved(task, "all", "random", "fake", "fake")
     root = Candidate(task.name, "cpp", task.references["cpp"], Origin("reference"))
     proposer, known = FakeProposer(task.name), {root.id}
     with Journal.open(run_dir, fsync=False) as journal:

@@ -19,7 +19,8 @@ from typing import Any
 import torch
 
 from benchmarks.live_search import GPU_TASKS
-from foretell.kernels.bench.gpu.problem import TaskProblem
+from foretell.kernels.library import get
+from foretell.kernels.tasks.runtime import runtime_of
 
 RUNS = 30
 FLUSH_BYTES = 256 << 20
@@ -51,16 +52,16 @@ def timed_us(calls: Sequence[Callable[[], Any]]) -> list[float]:
 
 
 def row(name: str) -> dict[str, Any]:
-    problem = TaskProblem(name)
-    plain = problem.reference("cuda")
+    task = get(name, "gpu")
+    runtime = runtime_of(task)
+    plain = runtime.reference("cuda")
     compiled = torch.compile(plain, dynamic=False)
     eager_us: dict[str, float] = {}
     compiled_us: dict[str, float] = {}
-    for case in problem.cases:
-        if not case.timed:
-            continue
-        inputs = problem.inputs(case, 0, "cuda")
-        eager_us[case.name], compiled_us[case.name] = timed_us([partial(plain, *inputs), partial(compiled, *inputs)])
+    for workload in task.workloads:
+        inputs = runtime.inputs(workload, 0, "cuda")
+        both = timed_us([partial(plain, *inputs), partial(compiled, *inputs)])
+        eager_us[workload.name], compiled_us[workload.name] = both
     ratio = 1.0
     for name_, us in eager_us.items():
         ratio *= (us / compiled_us[name_]) ** (1.0 / len(eager_us))

@@ -93,7 +93,7 @@ class World:
         self._seen: set[str] = set()
 
     def started(self) -> RunStarted:
-        config = SearchConfig("cpp", 0, QUICK).resolved("softmax", "selective", "puct", "online", "template")
+        config = SearchConfig("cpp", 0, QUICK).resolved(get("softmax"), "selective", "puct", "online", "template")
         return RunStarted(config, DEVICE, self.reference, "0.1.0")
 
     def candidate(self) -> Candidate:

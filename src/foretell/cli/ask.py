@@ -124,9 +124,9 @@ def _existing(given: str) -> tuple[Path, RunState] | None:
 def _start(run_dir: Path, task: str | None, language: str, device: str | None, wishes: Wishes) -> RunState:
     from dataclasses import replace
 
+    from foretell.cli.inputs import load_task
     from foretell.cli.parts import bench_of, kind_of, new_parts
     from foretell.cli.told import check_device
-    from foretell.kernels import library
     from foretell.kernels.search import Search
 
     if task is None:
@@ -136,7 +136,7 @@ def _start(run_dir: Path, task: str | None, language: str, device: str | None, w
             command_line("ask", run_dir, "--task", "softmax", "--language", language),
         )
     kind = kind_of(language)
-    wanted = library.get(task, kind)
+    wanted = load_task(task, kind)
     parts = new_parts(wanted, replace(wishes, proposer="told"), language)
     with bench_of(kind) as bench, progress_console().status("starting the run"):
         check_device(device, bench.device)
@@ -150,9 +150,13 @@ def _check_same(
     run_dir: Path, state: RunState, task: str | None, language: str | None, device: str | None, wishes: Wishes
 ) -> None:
     """BadInput where a run that is there is asked for as another one."""
+    from foretell.cli.inputs import load_task
     from foretell.cli.parts import check_wishes
-    from foretell.cli.told import check_device
+    from foretell.cli.told import check_device, task_of
+    from foretell.kernels.tasks import is_path
 
+    if task and is_path(task) and load_task(task, state.device.kind).identity == task_of(state).identity:
+        task = None  # the same, by whatever path it was named
     for name, value in (("task", task), ("language", language)):
         if value is not None and value != state.config[name]:
             raise BadInput(

@@ -57,13 +57,12 @@ def forecast(
     if device is not None:
         _for_gpu(task, files, forecaster or "features", device, source_only, as_json)
         return
-    from foretell.cli.inputs import read_candidates
+    from foretell.cli.inputs import load_task, read_candidates
     from foretell.cli.parts import catalogue, forecaster_named
-    from foretell.kernels import library
     from foretell.kernels.bench.cpu import CpuBench
     from foretell.kernels.protocols import Subject
 
-    wanted = library.get(task)
+    wanted = load_task(task, "cpu")
     teller = forecaster_named(forecaster or "online")
     bench = CpuBench()
     builds: list[Build | None] = [None] * len(files)
@@ -90,16 +89,16 @@ def forecast(
 
 def _for_gpu(task: str, files: list[Path], teller: str, device: str, source_only: bool, as_json: bool) -> None:
     from foretell.cli.forecast_gpu import build_for, device_named, parsed, read_gpu_candidates, start_builders
+    from foretell.cli.inputs import load_task
     from foretell.cli.parts import forecaster_named
-    from foretell.kernels import library
     from foretell.kernels.protocols import Subject
 
-    on, wanted = device_named(device), library.get(task, "gpu")
-    candidates = read_gpu_candidates(task, files)
+    on, wanted = device_named(device), load_task(task, "gpu")
+    candidates = read_gpu_candidates(wanted, files)
     if not source_only:
         start_builders()
     speaker = forecaster_named(teller)
-    builds = [parsed(c) for c in candidates] if source_only else build_for(on, task, candidates)
+    builds = [parsed(c) for c in candidates] if source_only else build_for(on, wanted, candidates)
     subjects = [Subject(c, b) for c, b in zip(candidates, builds, strict=True)]
     found = list(zip(files, candidates, builds, speaker.forecast(wanted, on, subjects), strict=True))
     if as_json:

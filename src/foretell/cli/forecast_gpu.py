@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
     from foretell.kernels.protocols import Build
+    from foretell.kernels.task import Task
 
 _CUDA_HINT = "put CUDA text into a Python module with foretell.cuda.compile"
 
@@ -33,7 +34,7 @@ def device_named(name: str) -> Device:
     return found
 
 
-def read_gpu_candidates(task: str, paths: Sequence[Path]) -> list[Candidate]:
+def read_gpu_candidates(task: Task, paths: Sequence[Path]) -> list[Candidate]:
     """One candidate a file; the language is read off the source."""
     from foretell.cli.inputs import read_text
     from foretell.cli.tasks import reference_command
@@ -46,8 +47,8 @@ def read_gpu_candidates(task: str, paths: Sequence[Path]) -> list[Candidate]:
             raise BadInput(
                 f"{path} is C++ or CUDA by its ending", "a Python module with kernel(*inputs), for a GPU", _CUDA_HINT
             )
-        source = read_text(path, "a module with kernel(*inputs)", reference_command(task, "gpu"))
-        found.append(Candidate(task, language_of(source), source, Origin("person", {"file": path.name})))
+        source = read_text(path, "a module with kernel(*inputs)", reference_command(task.name, "gpu"))
+        found.append(Candidate(task.key, language_of(source), source, Origin("person", {"file": path.name})))
     return found
 
 
@@ -81,18 +82,17 @@ def _can_build() -> bool:
     return find_spec("torch") is not None and find_spec("triton") is not None
 
 
-def build_for(device: Device, task: str, candidates: Sequence[Candidate]) -> list[Build | None]:
+def build_for(device: Device, task: Task, candidates: Sequence[Candidate]) -> list[Build | None]:
     """Builds for the device, in processes of their own; without compilers, what `parsed` says."""
     if not _can_build():
         return [parsed(candidate) for candidate in candidates]
     from foretell.kernels.bench.gpu.builders import BuilderPool
-    from foretell.kernels.bench.gpu.problem import TaskProblem
     from foretell.kernels.multiprocessor import capability_of
 
     pool = BuilderPool(capability_of(device), min(len(candidates), 2), multiprocessors=device.cores)
     try:
         with progress_console().status(f"building for {device.name}"):
-            futures = [pool.submit(TaskProblem(task).spec, candidate) for candidate in candidates]
+            futures = [pool.submit(task, candidate) for candidate in candidates]
             return [future.result() for future in futures]
     finally:
         pool.close()

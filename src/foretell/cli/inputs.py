@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretell.cli.errors import BadInput
-from foretell.received import read_plain
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -16,6 +15,29 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 20
 _LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".cu": "cuda", ".py": "triton or torch"}
+
+
+def load_task(reference: str, kind: str, sizes: Sequence[str] = ()) -> Task:
+    """The task of that name, file or folder, for a kind of device; BadInput if it is for the other kind.
+
+    `sizes` are changes such as `rows=64`.
+    """
+    from foretell.kernels.tasks import load
+
+    changed = {}
+    for given in sizes:
+        name, _, value = given.partition("=")
+        if not value.isdigit():
+            raise BadInput(f"{given!r} is not a size", "NAME=NUMBER, such as --size batch_size=16")
+        changed[name] = int(value)
+    task = load(reference, kind, changed)
+    if task.device_kind != kind:
+        files = {"cpu": "C++ files", "gpu": "Python files"}[task.device_kind]
+        raise BadInput(
+            f"{reference} is a task for a {task.device_kind.upper()}, and a {kind.upper()} was asked for",
+            f"{files}, which run on a {task.device_kind.upper()}",
+        )
+    return task
 
 
 def read_candidates(task: Task, device: Device, paths: Sequence[Path]) -> list[Candidate]:
@@ -30,7 +52,7 @@ def read_candidate(task: Task, device: Device, path: Path) -> Candidate:
     language = _language(task, device, path)
     wanted = "source text that defines the task's entry point"
     text = read_text(path, wanted, f"foretell tasks {task.name} --reference")
-    return Candidate(task.name, language, text, Origin("person", {"file": path.name}))
+    return Candidate(task.key, language, text, Origin("person", {"file": path.name}))
 
 
 def _language(task: Task, device: Device, path: Path) -> str:
@@ -64,7 +86,7 @@ def read_text(path: Path, wanted: str, hint: str = "") -> str:
         raise BadInput(
             f"{path} has {size_bytes} bytes", f"source text of at most {MOST_BYTES} bytes", "choose another file"
         )
-    data = read_plain(path, MOST_BYTES)
+    data = path.read_bytes()
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

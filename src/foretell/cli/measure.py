@@ -24,48 +24,56 @@ Files = Annotated[
     list[Path],
     typer.Argument(metavar="FILE", help="Sources that define the task's entry point.", show_default=False),
 ]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=N", help="Another size: of the workloads, or a number in the task's file (may be repeated)."
+    ),
+]
 MESSAGE_LINES = 8
 
 
 @plainly
-def measure(task: TaskOrProblem, files: Files, as_json: AsJson = False) -> None:
+def measure(task: TaskOrProblem, files: Files, size: Sizes = None, as_json: AsJson = False) -> None:
     """Check and time your kernels against the task's reference.
 
-    C++ files run on this machine's CPU, Python files (Triton, CUDA, torch) on its GPU.
+    C++ files run on this machine's CPU, Python files (Triton, CUDA, torch) and FlashInfer-Bench solutions on its GPU.
     """
-    if all(path.suffix == ".py" for path in files):
+    from foretell.cli.inputs import load_task
+
+    if all(path.suffix in (".py", ".json") for path in files):
         from foretell.cli.measure_gpu import measure_on_gpu
 
-        name, device, found = measure_on_gpu(task, files)
+        wanted = load_task(task, "gpu", size or ())
+        device, found = measure_on_gpu(wanted, files)
     else:
-        name, device, found = _measure_on_cpu(task, files)
+        wanted = load_task(task, "cpu", size or ())
+        device, found = _measure_on_cpu(wanted, files)
     if as_json:
-        document(_document(name, device, found))
+        document(_document(wanted, device, found))
     else:
-        _show(name, device, found)
+        _show(task, wanted, device, found)
     if not all(outcome.ok for _, _, outcome in found):
         raise typer.Exit(FAILED)
 
 
-def _measure_on_cpu(task: str, files: list[Path]) -> tuple[str, Device, list[Found]]:
+def _measure_on_cpu(task: Task, files: list[Path]) -> tuple[Device, list[Found]]:
     from foretell.cli.inputs import read_candidates
-    from foretell.kernels import library
     from foretell.kernels.bench.cpu import CpuBench
 
-    wanted = library.get(task)
     bench = CpuBench()
     try:
-        candidates = read_candidates(wanted, bench.device, files)
+        candidates = read_candidates(task, bench.device, files)
         found = []
         with progress_console().status("building") as status:
             for number, (candidate, path) in enumerate(zip(candidates, files, strict=True), start=1):
                 status.update(f"measuring {path.name} ({number} of {len(files)})")
-                for _, outcome in bench.measure(wanted, [candidate]):
+                for _, outcome in bench.measure(task, [candidate]):
                     found.append((path, candidate, outcome))
-                    _keep(wanted, bench, candidate, outcome)
+                    _keep(task, bench, candidate, outcome)
     finally:
         bench.close()
-    return wanted.name, bench.device, found
+    return bench.device, found
 
 
 def _keep(task: Task, bench: Bench, candidate: Candidate, outcome: Measurement) -> None:
@@ -77,21 +85,22 @@ def _keep(task: Task, bench: Bench, candidate: Candidate, outcome: Measurement) 
         catalogue().put(task, candidate, build, bench.device, outcome)
 
 
-def _document(task: str, device: Device, found: list[Found]) -> dict[str, Any]:
+def _document(task: Task, device: Device, found: list[Found]) -> dict[str, Any]:
     return {
-        "task": task,
+        "task": task.name,
+        "identity": task.identity,
         "device": device.to_dict(),
         "results": [{"file": str(path), "id": c.id} | outcome.to_dict() for path, c, outcome in found],
     }
 
 
-def _show(task: str, device: Device, found: list[Found]) -> None:
+def _show(reference: str, task: Task, device: Device, found: list[Found]) -> None:
     from rich.markup import escape
 
     from foretell.report.conditions import contention
 
     console = people()
-    console.print(f"[bold]{escape(task)}[/] on {escape(device.name)}\n", highlight=False)
+    console.print(f"[bold]{escape(task.name)}[/] on {escape(device.name)}\n", highlight=False)
     for path, _, outcome in found:
         show_outcome(path, outcome)
     disturbance = contention(outcome for _, _, outcome in found)
@@ -100,15 +109,11 @@ def _show(task: str, device: Device, found: list[Found]) -> None:
     best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
     if best is not None:
         console.print(f"[dim]{best.method}[/]\n")
-        if device.kind == "cpu":
-            console.print(f"Next: [bold]{command_line('search', task)}[/] to see how much faster it can get")
+        if device.kind == "cpu" and task.kind == "library":
+            console.print(f"Next: [bold]{command_line('search', reference)}[/] to see how much faster it can get")
     else:
-        from foretell.kernels import library
-
-        known = task in library.tasks(device.kind)
-        checked = (
-            f"; [bold]{command_line('tasks', task, '--kind', device.kind)}[/] shows what is checked" if known else ""
-        )
+        command = command_line("tasks", task.name, "--kind", device.kind)
+        checked = f"; [bold]{command}[/] shows what is checked" if task.kind == "library" else ""
         console.print(f"Next: fix it and measure again{checked}")
 
 

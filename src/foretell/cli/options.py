@@ -83,7 +83,7 @@ TaskOrProblem = Annotated[
     str,
     typer.Argument(
         metavar="TASK",
-        help="A task (`foretell tasks` lists them); on a GPU also a KernelBench problem file or a GPU MODE folder.",
+        help="A task (`foretell tasks` lists them), or the file or folder of one of your own (docs/tasks.md).",
         show_default=False,
         autocompletion=names.tasks,
     ),

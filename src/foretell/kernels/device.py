@@ -53,6 +53,6 @@ class Device:
 def roofline_s(task: Task, sizes: Sizes, device: Device) -> float:
     """Least seconds physics allows for one run: the larger of bytes over bandwidth and FLOPs over peak rate."""
     memory_s = task.least_bytes(sizes) / device.bandwidth_bytes_per_s
-    dtype = task.inputs[0].dtype
+    dtype = task.inputs[0].dtype if task.inputs else "float32"
     peak = device.peak_flops.get(dtype, max(device.peak_flops.values()))
     return max(memory_s, task.flops(sizes) / peak)

@@ -235,3 +235,24 @@ class GpuEffort:
 
 
 GPU_BENCH = GpuEffort()
+
+
+@dataclass(frozen=True)
+class TaskLimits:
+    """What the code of a task may take before it is refused, and how much of a long list of workloads is used.
+
+    `call_timeout_s` is for one call of its code in a process of its own, which draws up to `sets_per_call` input sets
+    or about `bytes_per_call`. Of a table of recorded workloads at most
+    `timed_workloads` are timed and `checked_workloads` more only checked. A task whose data needs more than
+    `memory_share` of a device's memory is too large for it.
+    """
+
+    call_timeout_s: float = 60.0
+    sets_per_call: int = 6
+    bytes_per_call: int = 256 << 20
+    timed_workloads: int = 6
+    checked_workloads: int = 4
+    memory_share: float = 0.9
+
+
+TASK_LIMITS = TaskLimits()

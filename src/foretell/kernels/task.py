@@ -1,15 +1,19 @@
 """A task: one operation to make fast, with everything needed to run, check and cost it.
 
-Stdlib only. Arrays appear in annotations alone; the numpy work is in the task's `oracle` and in `bench`.
+The one value for every source of tasks: the library, problem files and folders (see `tasks`), rows of a table. Stdlib
+only. Arrays appear in annotations alone; the numpy work is in the task's `oracle` and in `bench`, and what executes the
+code of a problem is in `tasks`.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
+import json
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,13 +74,22 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Workload:
-    """One set of sizes at which the operation is timed or only checked."""
+    """One set of sizes at which the operation is timed or only checked.
 
-    sizes: Sizes
+    `arguments` are what the source's input generator takes besides whole numbers (plain JSON); `label` is a name for
+    a workload whose sizes give none.
+    """
+
+    sizes: Sizes = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
 
     @property
     def name(self) -> str:
-        return " ".join(f"{key}={value}" for key, value in self.sizes.items())
+        if self.label:
+            return self.label
+        plain = {key: _short(value) for key, value in self.arguments.items()}
+        return " ".join(f"{key}={value}" for key, value in {**self.sizes, **plain}.items())
 
 
 @dataclass(frozen=True)
@@ -88,15 +101,24 @@ class Tolerance:
     reason: str
 
 
+def unknown_flops(sizes: Sizes) -> float:
+    """The FLOPs of a task of which nobody said what it costs."""
+    return 0.0
+
+
 @dataclass(frozen=True)
 class Task:
     """One operation.
 
+    `kind` is its source: `library`, or the form that its `files` were read from (see `tasks`), or `table` where no more
+    is known than a recorded measurement told.
     `references` maps a language to the straightforward program that speedups are measured against.
     `oracle` computes the outputs with numpy in double precision, independently of every reference: it judges
     correctness. A GPU task may have none: there the torch reference is run in double precision, in the judge's process.
     `flops` and `least_bytes` cost one run at given sizes (each input read once, each output
     written once), so a roofline floor is known for every workload.
+    `inputs` and `outputs` are empty where only running the source's code could tell them.
+    `files` are the texts that a task of another source consists of, by name; each reference is one of them.
     """
 
     name: str
@@ -112,21 +134,98 @@ class Task:
     oracle: Oracle | None
     references: Mapping[str, str]
     least_bytes_override: Callable[[Sizes], float] | None = field(default=None)
+    kind: str = "library"
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for workload in (*self.workloads, *self.extra):
-            if tuple(workload.sizes) != self.sizes:
+            if self.sizes and tuple(workload.sizes) != self.sizes:
                 raise ValueError(
                     f"task {self.name}: workload {workload.name!r} must give the sizes {self.sizes} in order"
                 )
-        if not self.workloads or not self.extra:
-            raise ValueError(f"task {self.name}: at least one timed workload and one extra shape are needed")
+        if not self.workloads:
+            raise ValueError(f"task {self.name}: at least one timed workload is needed")
+
+    @property
+    def device_kind(self) -> str:
+        """The kind of device that it is for: `gpu` if its reference is in torch, else `cpu`."""
+        return "gpu" if "torch" in self.references else "cpu"
+
+    @property
+    def library_calls(self) -> bool:
+        """Whether a candidate in `triton` or `cuda` may let torch compute beside its own kernels.
+
+        Other people's problems are about whole models; an operation of the library is to be written.
+        """
+        return self.kind != "library"
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """Plain JSON from which `tasks.from_spec` rebuilds it in another process."""
+        plain = {
+            "kind": self.kind,
+            "name": self.name,
+            "workloads": [asdict(workload) for workload in self.workloads],
+            "extra": [asdict(workload) for workload in self.extra],
+            "tolerance": asdict(self.tolerance),
+        }
+        if self.kind == "table":
+            raise ValueError(f"the task {self.name} is known from a table of measurements only: it cannot be run")
+        if self.kind == "library":
+            return plain | {"device": self.device_kind}
+        return plain | {
+            "family": self.family,
+            "summary": self.summary,
+            "sizes": list(self.sizes),
+            "inputs": [asdict(tensor) for tensor in self.inputs],
+            "outputs": [asdict(tensor) for tensor in self.outputs],
+            "files": dict(self.files),
+            "references": {language: self._file_of(source) for language, source in self.references.items()},
+        }
+
+    @cached_property
+    def identity(self) -> str:
+        """Hash of all that a measurement depends on: equal for the same content, whatever its file is called."""
+        content: dict[str, Any] = {
+            "kind": self.kind,
+            "workloads": [[dict(workload.sizes), dict(workload.arguments)] for workload in self.workloads],
+            "extra": [[dict(workload.sizes), dict(workload.arguments)] for workload in self.extra],
+            "tolerance": [self.tolerance.relative, self.tolerance.absolute],
+            "references": dict(self.references),
+        }
+        if self.files:
+            content["files"] = dict(self.files)
+        else:
+            content["name"] = self.name
+            content["tensors"] = [asdict(tensor) for tensor in (*self.inputs, *self.outputs)]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def key(self) -> str:
+        """What candidates, journals and caches call it: its name if that is unique, else its identity."""
+        return self.identity if self.files else self.name
 
     def least_bytes(self, sizes: Sizes) -> float:
         """Fewest bytes any implementation must move through memory at these sizes."""
         if self.least_bytes_override is not None:
             return self.least_bytes_override(sizes)
         return float(sum(tensor_bytes(tensor, sizes) for tensor in (*self.inputs, *self.outputs)))
+
+    def certain_bytes(self, sizes: Sizes) -> float:
+        """Bytes that no right implementation can do without, by a wide margin: less than that is too fast to be true.
+
+        What a user's operation reads of its inputs is not known; its outputs it must write.
+        """
+        if not self.files:
+            return self.least_bytes(sizes) / 2
+        return float(sum(tensor_bytes(tensor, sizes) for tensor in self.outputs)) / 2
+
+    def _file_of(self, source: str) -> str:
+        return next(name for name, text in self.files.items() if text == source)
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 ITEM_BYTES: Mapping[str, int] = {
@@ -136,8 +235,12 @@ ITEM_BYTES: Mapping[str, int] = {
     "int32": 4,
     "float16": 2,
     "bfloat16": 2,
+    "int16": 2,
     "int8": 1,
     "uint8": 1,
+    "bool": 1,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
 }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from foretell.kernels.library import UnknownTask, get
+from foretell.kernels.library import UnknownTask
 from foretell.kernels.measurement import Status
 from foretell.kernels.search.state import RunState
 from foretell.kernels.task import Task
+from foretell.kernels.tasks import BadTask, of_run
 from foretell.report import charts, story
 from foretell.report.audit import AuditRow, audit_rows, audit_story
 from foretell.report.calibration import FEWEST, Calibration, Judged, calibrate
@@ -115,8 +116,8 @@ def build_page(state: RunState, run: str = "", clock: Clock | None = None) -> Pa
 def _task(state: RunState) -> Task | None:
     """The task, if this version still knows it: an old run stays readable."""
     try:
-        return get(str(state.config["task"]))
-    except UnknownTask:
+        return of_run(state.config, state.device.kind)
+    except (UnknownTask, BadTask):
         return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foretell.kernels.evaluate.foreign import foreign_task
+from foretell.kernels.evaluate.foreign import task_of
 from foretell.kernels.evaluate.reference_text import Array
 from foretell.kernels.evaluate.reference_work import Work, work_of
 from tests.kernels.evaluate.world import foreign_row
@@ -108,11 +108,11 @@ def test_texts_without_inputs_say_nothing(text: str) -> None:
     assert work_of(text) is None
 
 
-def test_a_foreign_task_is_told_its_work() -> None:
+def test_the_task_of_a_row_is_told_its_work() -> None:
     program = _program("return torch.tanh(x)", "return [torch.rand(1024, 1024)]")
-    task = foreign_task(foreign_row(0, 0, reference_code=program))
+    task = task_of(foreign_row(0, 0, reference_code=program))
     [workload] = task.workloads
     assert workload.sizes == {"side0": 1024, "side1": 1024}
     assert task.least_bytes(workload.sizes) == 8.0 * 2**20 and task.flops(workload.sizes) == 2.0**20
-    odd = foreign_task(foreign_row(0, 0, reference_code=program.replace("tanh", "odd")))
+    odd = task_of(foreign_row(0, 0, reference_code=program.replace("tanh", "odd")))
     assert odd.least_bytes(workload.sizes) == 4.0 * 2**20 and odd.flops(workload.sizes) == 2.0**20

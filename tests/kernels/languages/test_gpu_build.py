@@ -16,7 +16,6 @@ pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from foretell.kernels.bench.gpu.builders import BuilderPool, build_here
-from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.languages.python_source import NoEntry, entry_of, language_of, load_module
@@ -39,7 +38,7 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def _build(language: str, source: str, task: str = "softmax") -> Build:
-    return build_here([(TaskProblem(task).spec, Candidate(task, language, source))], 90)[0]
+    return build_here([(get(task, "gpu"), Candidate(task, language, source))], 90)[0]
 
 
 def test_triton_builds_for_an_absent_gpu_with_features() -> None:
@@ -180,7 +179,7 @@ def kernel(x):
 )
 def test_an_absent_gpu_has_limits_of_its_own(capability: int, multiprocessors: int, threads: int, share: float) -> None:
     candidate = Candidate("softmax", "triton", _ASKS_AND_COPIES.format(threads=threads))
-    [built] = build_here([(TaskProblem("softmax").spec, candidate)], capability, multiprocessors)
+    [built] = build_here([(get("softmax", "gpu"), candidate)], capability, multiprocessors)
     assert built.status is Status.OK and not built.message, built.message
     assert built.features["blocks_log2"] == pytest.approx(math.log2(multiprocessors))
     assert built.features["occupancy"] == share  # two blocks of 1024 threads, or one
@@ -228,7 +227,7 @@ class _NoMore:
 def test_a_builder_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foretell.kernels.bench.gpu.builders.fork_server", _NoMore)
     pool = BuilderPool(90, 1)
-    futures = [pool.submit({}, Candidate("softmax", "triton", f"{n}\n")) for n in range(2)]
+    futures = [pool.submit(get("softmax", "gpu"), Candidate("softmax", "triton", f"{n}\n")) for n in range(2)]
     built = [future.result(timeout=100) for future in futures]
     pool.close()
     assert [(b.status, b.message) for b in built] == [
@@ -240,8 +239,8 @@ def test_a_pool_closes_at_once_with_builds_waiting_and_under_way(tmp_path: Path)
     begun = tmp_path / "begun"
     slow = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(250)\n\n\ndef kernel(x):\n    return x\n"
     pool = BuilderPool(90, 1)
-    spec = TaskProblem("softmax").spec
-    futures = [pool.submit(spec, Candidate("softmax", "triton", f"{slow}{n}\n")) for n in range(3)]
+    task = get("softmax", "gpu")
+    futures = [pool.submit(task, Candidate("softmax", "triton", f"{slow}{n}\n")) for n in range(3)]
     deadline = time.monotonic() + 120
     while not begun.exists() and time.monotonic() < deadline:
         time.sleep(0.05)

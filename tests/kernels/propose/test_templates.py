@@ -38,9 +38,9 @@ def test_sources_are_as_recorded(name: str) -> None:
 def test_plainest_cuda_source_compiles(name: str) -> None:
     pytest.importorskip("torch")
     from foretell.kernels.bench.gpu.builders import build_here
-    from foretell.kernels.bench.gpu.problem import TaskProblem
+    from foretell.kernels.library import get
 
     template = cuda_templates()[name]
     candidate = Candidate(name, "cuda", template.render(template.settings()[0]))
-    [build] = build_here([(TaskProblem(name).spec, candidate)], H200)
+    [build] = build_here([(get(name, "gpu"), candidate)], H200)
     assert build.status is Status.OK and not build.message, build.message

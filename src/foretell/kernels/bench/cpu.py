@@ -21,10 +21,12 @@ from foretell.kernels.bench.worker import Worker, WorkerFault
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.device import Device
 from foretell.kernels.languages import cpp
+from foretell.kernels.languages.cpp_signature import signature
 from foretell.kernels.measurement import Cost, Measurement, Status
 from foretell.kernels.profiles import BENCH, BenchEffort
 from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
+from foretell.kernels.tasks.refusal import BadTask, Refusal
 
 METHOD = (
     "cold data: every cache line of inputs and outputs is flushed before each run; code warm, threads awake; reference "
@@ -82,6 +84,12 @@ class CpuBench:
         try:
             bay = self._bay(task)
         except WorkerFault as fault:
+            if task.files and fault.status is not Status.INFRASTRUCTURE:
+                raise BadTask(
+                    Refusal.DOES_NOT_RUN,
+                    f"the C++ reference of {task.name} {fault}",
+                    f"{signature(task)}, which gives what the numpy reference gives",
+                ) from fault
             return Measurement(Status.INFRASTRUCTURE, f"the reference failed: {fault}"), 0.0
         trial = Trial(bay, self.device, self._effort, hopeless_below)
         worker = None
@@ -91,7 +99,7 @@ class CpuBench:
         except WorkerFault as fault:
             outcome = Measurement(fault.status, str(fault))
         except ReferenceFault as fault:
-            self._bays.pop(task.name).close()
+            self._bays.pop(task.identity).close()
             outcome = Measurement(Status.INFRASTRUCTURE, f"the reference failed: {fault}")
         finally:
             if worker is not None:
@@ -99,12 +107,12 @@ class CpuBench:
         return outcome, trial.busy_s
 
     def _bay(self, task: Task) -> Bay:
-        if task.name not in self._bays:
+        if task.identity not in self._bays:
             self.close()  # one reference process at a time is enough
-            self._bays[task.name] = Bay(task, self._effort, self._entropy)
-        return self._bays[task.name]
+            self._bays[task.identity] = Bay(task, self._effort, self._entropy)
+        return self._bays[task.identity]
 
 
 def reference_candidate(task: Task, language: str = "cpp") -> Candidate:
     """The task's reference as a candidate: the root of every search."""
-    return Candidate(task.name, language, task.references[language], Origin("reference"))
+    return Candidate(task.key, language, task.references[language], Origin("reference"))

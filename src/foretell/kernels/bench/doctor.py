@@ -65,7 +65,7 @@ def _device() -> Check:
 
 def _confinement() -> list[Check]:
     task = get("softmax")
-    built = cpp.build(task, Candidate(task.name, "cpp", _PROBE))
+    built = cpp.build(task, Candidate(task.key, "cpp", _PROBE))
     if built.artifact is None:
         return [Check("worker", False, f"a trivial kernel does not build: {built.message[:300]}")]
     try:

@@ -1,14 +1,21 @@
-"""Input sets and what they must give: drawn afresh for every bench, computed by the oracle in the judge's process."""
+"""Input sets and what they must give: drawn afresh for every bench.
+
+Those of the library are computed by the oracle in the judge's process, those of a user's operation by its own code in
+another.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.kernels.task import Task, Tolerance, Workload, fill_array
+from foretell.kernels.profiles import TASK_LIMITS
+from foretell.kernels.task import Oracle, Task, Tolerance, Workload, fill_array, tensor_bytes
+from foretell.kernels.tasks import cpu
 
 
 @dataclass(frozen=True)
@@ -37,14 +44,29 @@ class InputSet:
     expected: tuple[Expected, ...]
 
 
-def draw(task: Task, workload: Workload, seed: int) -> InputSet:
-    if task.oracle is None:
+def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[InputSet]:
+    """An input set for each seed. Raises BadTask if a user's code cannot make them."""
+    if task.files:
+        drawn = cpu.draw(task, workload, seeds)
+    elif task.oracle is not None:
+        drawn = [_by_oracle(task, task.oracle, workload, seed) for seed in seeds]
+    else:
         raise ValueError(f"task {task.name} has no numpy oracle: it is measured on a GPU only")
+    return [
+        InputSet(
+            tuple(inputs),
+            tuple(expect(o, t.dtype, task.tolerance) for o, t in zip(outputs, task.outputs, strict=True)),
+        )
+        for inputs, outputs in drawn
+    ]
+
+
+def _by_oracle(
+    task: Task, oracle: Oracle, workload: Workload, seed: int
+) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     rng = np.random.default_rng(seed)
     arrays = {tensor.name: fill_array(tensor, workload.sizes, rng) for tensor in task.inputs}
-    outputs = task.oracle(arrays, workload.sizes)
-    expected = (expect(o, t.dtype, task.tolerance) for o, t in zip(outputs, task.outputs, strict=True))
-    return InputSet(tuple(arrays.values()), tuple(expected))
+    return list(arrays.values()), list(oracle(arrays, workload.sizes))
 
 
 class InputPool:
@@ -59,12 +81,24 @@ class InputPool:
         self._sets: dict[tuple[str, int], InputSet] = {}
 
     def get(self, workload: Workload, index: int) -> InputSet:
-        key = (workload.name, index)
-        if key not in self._sets:
-            name = int.from_bytes(workload.name.encode()[-8:], "big")
-            seed = np.random.SeedSequence([self._entropy, name, key[1]]).generate_state(1)[0]
-            self._sets[key] = draw(self._task, workload, int(seed))
-        return self._sets[key]
+        if (workload.name, index) not in self._sets:
+            indices = range(index, index + self._at_once(workload))
+            seeds = [self._seed(workload, each) for each in indices]
+            for each, drawn in zip(indices, draw(self._task, workload, seeds), strict=True):
+                self._sets.setdefault((workload.name, each), drawn)
+        return self._sets[workload.name, index]
+
+    def _at_once(self, workload: Workload) -> int:
+        """How many sets to draw at a time: several where each time costs a process."""
+        if not self._task.files:
+            return 1
+        tensors = (*self._task.inputs, *self._task.outputs)
+        bytes_per_set = max(1, sum(tensor_bytes(tensor, workload.sizes) for tensor in tensors))
+        return max(1, min(TASK_LIMITS.sets_per_call, TASK_LIMITS.bytes_per_call // bytes_per_set))
+
+    def _seed(self, workload: Workload, index: int) -> int:
+        name = int.from_bytes(workload.name.encode()[-8:], "big")
+        return int(np.random.SeedSequence([self._entropy, name, index]).generate_state(1)[0])
 
 
 def mismatch(got: NDArray[Any], expected: Expected) -> str:

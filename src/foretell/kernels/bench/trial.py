@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +26,12 @@ from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.task import Task, Workload
 
 
+def _own_cpu_s() -> float:
+    """CPU seconds of this process and of those that drew inputs for it."""
+    spent = os.times()
+    return time.process_time() + spent.children_user + spent.children_system
+
+
 class ReferenceFault(Exception):
     """The reference's own process failed: the machine's fault, not the candidate's."""
 
@@ -35,10 +42,10 @@ class Bay:
     def __init__(self, task: Task, effort: BenchEffort, entropy: int) -> None:
         self.task = task
         self.pool = InputPool(task, entropy)
-        reference = Candidate(task.name, "cpp", task.references["cpp"], Origin("reference"))
+        reference = Candidate(task.key, "cpp", task.references["cpp"], Origin("reference"))
         built = cpp.build(task, reference)
         if not built.ok or built.artifact is None:
-            raise WorkerFault(Status.INFRASTRUCTURE, f"does not build: {built.message}")
+            raise WorkerFault(built.status, f"does not build: {built.message}")
         self.worker = Worker(built.artifact, needed_bytes(task))
         self.reference_s: dict[str, float] = {}
         for workload in task.workloads:
@@ -53,7 +60,7 @@ class Bay:
                 for slot, want in zip(slots[len(task.inputs) :], given.expected, strict=True):
                     wrong = mismatch(self.worker.arena.view(slot), want)
                     if wrong:
-                        raise WorkerFault(Status.INFRASTRUCTURE, f"is wrong at {workload.name}: {wrong}")
+                        raise WorkerFault(Status.WRONG, f"is wrong at {workload.name}: {wrong}")
             self.reference_s[workload.name] = min(taken)
         self.worker.pause()
 
@@ -120,7 +127,7 @@ class Trial:
     def _time(self, worker: Worker) -> Measurement:
         timings: list[Timing] = []
         stopped = False
-        self._watch = Watch(lambda: time.process_time() + worker.cpu_s() + self._bay.worker.cpu_s())
+        self._watch = Watch(lambda: _own_cpu_s() + worker.cpu_s() + self._bay.worker.cpu_s())
         taken: list[Pairs] = []
         for workload in self._task.workloads:
             result = self._pairs(worker, workload, hurry=stopped)
@@ -216,7 +223,7 @@ class Trial:
 
     def _beyond_physics(self, workload: Workload, fastest_s: float) -> str:
         """Faster than reading the inputs or doing the arithmetic allows, with a wide margin for our device figures."""
-        read_bytes = self._task.least_bytes(workload.sizes) / 2
+        read_bytes = self._task.certain_bytes(workload.sizes)
         floor_s = max(
             read_bytes / (self._effort.physics_margin * self._device.bandwidth_bytes_per_s),
             self._task.flops(workload.sizes) / (2 * max(self._device.peak_flops.values())),

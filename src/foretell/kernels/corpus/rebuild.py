@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels.bench.gpu.builders import BuilderPool
-from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
+from foretell.kernels.library import get
 from foretell.kernels.protocols import Build
 
 CAPABILITY = 90
@@ -68,7 +68,7 @@ def rebuild(
             while time.monotonic() - started <= seconds:
                 while len(waiting) < _UNDER_WAY and (r := next(rest, None)) is not None:
                     candidate = Candidate(r["task"], r["language"], r["source"])
-                    waiting[pool.submit(TaskProblem(r["task"]).spec, candidate)] = r["id"]
+                    waiting[pool.submit(get(r["task"], "gpu"), candidate)] = r["id"]
                 if not waiting:
                     break
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED, timeout=60)

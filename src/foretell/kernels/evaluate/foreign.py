@@ -21,7 +21,7 @@ from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
 from foretell.kernels.evaluate.reference_work import BYTES_PER_OPERATION, work_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, tensor_bytes
+from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, tensor_bytes, unknown_flops
 
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
 OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "row_id", "shapes_json", "split_group")
@@ -53,7 +53,7 @@ def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
 
 
 def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier) -> Pool:
-    task = foreign_task(rows[0])
+    task = task_of(rows[0])
     pairs = [(_subject(task, row, tier), _measurement(row)) for row in rows]
     ids = [row.get("row_id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
     group = rows[0].get("split_group") or rows[0]["op_id"]
@@ -70,15 +70,15 @@ def foreign_device(gpu: str) -> Device:
         raise BadTable(str(error), ", ".join((*devices.names(), *_ALIASES))) from error
 
 
-def foreign_task(row: Mapping[str, Any]) -> Task:
-    """A task that holds what a row tells of its operation: sizes of a matrix product, or what its reference reads like.
+def task_of(row: Mapping[str, Any]) -> Task:
+    """The task of a row, as far as it tells: sizes of a matrix product, or what its reference reads like.
 
     Where neither is to be had the cost is told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say.
     It cannot be run or checked.
     """
     sizes, dtype = _matmul_sizes(row)
     reference = row.get("reference_code") or (_MATMUL if sizes else "")
-    flops: Callable[[Sizes], float] = _matmul_flops if sizes else _unknown
+    flops: Callable[[Sizes], float] = _matmul_flops if sizes else unknown_flops
     inputs: tuple[Tensor, ...] = (Tensor("x", "float32", (1,)),)
     outputs: tuple[Tensor, ...] = ()
     family = "matmul" if sizes else row["op_id"].rpartition("/")[0] or "foreign"
@@ -104,11 +104,12 @@ def foreign_task(row: Mapping[str, Any]) -> Task:
         inputs=inputs,
         outputs=outputs,
         workloads=(workload,),
-        extra=(workload,),
+        extra=(),
         tolerance=_UNCHECKED,
         flops=flops,
         oracle=None,
         references={"torch": reference},
+        kind="table",
     )
 
 
@@ -130,13 +131,9 @@ def _matmul_flops(sizes: Sizes) -> float:
     return 2.0 * sizes["m"] * sizes["n"] * sizes["k"]
 
 
-def _unknown(sizes: Sizes) -> float:
-    return 0.0
-
-
 def _subject(task: Task, row: Mapping[str, Any], tier: Tier) -> Subject:
     language = "torch" if row["language"] == "torch" else "cuda"
-    candidate = Candidate(task.name, language, _seen(row["candidate_code"], language), Origin("model"))
+    candidate = Candidate(task.key, language, _seen(row["candidate_code"], language), Origin("model"))
     if tier == "source":
         return Subject(candidate)
     if row["status"] == Status.COMPILE_ERROR:

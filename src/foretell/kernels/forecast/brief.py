@@ -92,7 +92,7 @@ class _Seen:
 
 def reference_base(task: Task) -> Base:
     language, source = next(iter(task.references.items()))
-    return Base(Subject(Candidate(task.name, language, source, Origin("reference"))))
+    return Base(Subject(Candidate(task.key, language, source, Origin("reference"))))
 
 
 class Asker:

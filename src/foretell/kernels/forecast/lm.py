@@ -103,7 +103,7 @@ class LmForecaster:
         for other in (self._fallback, self._trees):
             if other is not None:
                 other.learn(task, device, measured)
-        self._about, self._measured = (task.name, device.id), list(measured)
+        self._about, self._measured = (task.identity, device.id), list(measured)
 
     def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
         """One forecast a subject. A build that is known to have failed costs no question."""
@@ -139,7 +139,7 @@ class LmForecaster:
         self, task: Task, device: Device, subjects: Sequence[Subject], words: Sequence[Forecast | None]
     ) -> list[Request]:
         """`words` are what the trees expect of each, where that is told."""
-        measured = self._measured if self._about == (task.name, device.id) else []
+        measured = self._measured if self._about == (task.identity, device.id) else []
         known_s = reference_times_s([measurement for _, measurement in measured])
         if self._style in brief.STYLES:
             return self._brief_requests(task, device, subjects, known_s, words)

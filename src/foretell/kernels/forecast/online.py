@@ -112,7 +112,7 @@ class OnlineForecaster:
         Times that moved with every measurement would make all that the base has said out of date.
         """
         timed = [m.timings for _, m in measured if m.timings and m.status is not Status.INFRASTRUCTURE][:1]
-        taught = (task.name, device.id, timed[0] if timed else ())
+        taught = (task.identity, device.id, timed[0] if timed else ())
         if taught == self._taught:
             return
         self._taught, self._said = taught, {}
@@ -120,7 +120,7 @@ class OnlineForecaster:
         for timings in timed:
             even = tuple(Timing(t.workload, t.reference_us, t.reference_us, 1.0, 1.0, 1.0) for t in timings)
             language = next(iter(task.references), "")
-            reference = Candidate(task.name, language, task.references.get(language, ""), Origin("reference"))
+            reference = Candidate(task.key, language, task.references.get(language, ""), Origin("reference"))
             outcome = Measurement(Status.OK, speedup=1.0, low=1.0, high=1.0, timings=even)
             lessons.append((Subject(reference), outcome))
         self._base.learn(task, device, lessons)
@@ -181,10 +181,10 @@ class _Model:
         failure = gaussian.fit(plain, ~works - chances, FAILURE_STD)
         slope = _slope(~works, _logit(chances), failure.left_out)
         worked = int(works[given:].sum())
-        return cls(task.name, device.id, columns, centre, spread, speed, widening, failure, slope, worked)
+        return cls(task.identity, device.id, columns, centre, spread, speed, widening, failure, slope, worked)
 
     def is_about(self, task: Task, device: Device) -> bool:
-        return (self.task, self.device) == (task.name, device.id)
+        return (self.task, self.device) == (task.identity, device.id)
 
     def corrected(self, subjects: Sequence[Subject], said: Sequence[Forecast]) -> list[Forecast]:
         """What the base said, moved by its expected error; blended with the base's own word, which fades."""
@@ -231,7 +231,7 @@ def _reference(task: Task, ran: _Measured) -> list[tuple[Subject, Measurement]]:
     language = ran[0][0].candidate.language
     if language not in task.references:
         return []
-    reference = Candidate(task.name, language, task.references[language], Origin("reference"))
+    reference = Candidate(task.key, language, task.references[language], Origin("reference"))
     if any(subject.candidate.id == reference.id for subject, _ in ran):
         return []
     return [(Subject(reference), Measurement(Status.OK, speedup=1.0))]

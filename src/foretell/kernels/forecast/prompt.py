@@ -111,9 +111,10 @@ def about_task(task: Task) -> str:
     def described(tensor: Tensor) -> str:
         return f"{tensor.name}: {tensor.dtype}[{', '.join(str(dim) for dim in tensor.shape)}]"
 
+    inputs, outputs = ("; ".join(map(described, tensors)) for tensors in (task.inputs, task.outputs))
+    shapes = f"Inputs: {inputs}\nOutputs: {outputs}\n" if inputs or outputs else ""
     return (
-        f"## Task\n{task.name} ({task.family}): {task.summary}\n"
-        f"Inputs: {'; '.join(map(described, task.inputs))}\nOutputs: {'; '.join(map(described, task.outputs))}\n"
+        f"## Task\n{task.name} ({task.family}): {task.summary}\n{shapes}"
         f"Tolerance: {task.tolerance.absolute:g} absolute + {task.tolerance.relative:g} relative"
     )
 
@@ -129,7 +130,8 @@ def about_workloads(task: Task, device: Device | None, reference_s: Mapping[str,
             line += f"; the reference took {reference_s[workload.name] * 1e6:.4g} us"
         rows.append(line)
     checked = "; ".join(workload.name for workload in task.extra)
-    return "\n".join(["## Timed workloads", *rows, f"Checked for correctness also at: {checked}"])
+    more = [f"Checked for correctness also at: {checked}"] if checked else []
+    return "\n".join(["## Timed workloads", *rows, *more])
 
 
 def about_device(device: Device) -> str:

@@ -107,10 +107,10 @@ class RooflineForecaster:
 
     def learn(self, task: Task, device: Device, measured: Sequence[tuple[Subject, Measurement]]) -> None:
         """Take the reference's times from the measurements; what was learnt before is forgotten."""
-        self._known_s = {(task.name, device.id): reference_times_s([measurement for _, measurement in measured])}
+        self._known_s = {(task.identity, device.id): reference_times_s([measurement for _, measurement in measured])}
 
     def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
-        room = headroom_log2(task, device, self._known_s.get((task.name, device.id), {}))
+        room = headroom_log2(task, device, self._known_s.get((task.identity, device.id), {}))
         values = (*_LOSSES_LOG2, *(share * room for share in _SHARES))
         usual = Forecast.from_quantiles(_LEVELS, values, self._p_fail)
         doomed = replace(usual, p_fail=CERTAIN)
@@ -118,4 +118,5 @@ class RooflineForecaster:
 
 
 def _peak(task: Task, device: Device) -> float:
-    return device.peak_flops.get(task.inputs[0].dtype, max(device.peak_flops.values(), default=math.inf))
+    dtype = task.inputs[0].dtype if task.inputs else "float32"
+    return device.peak_flops.get(dtype, max(device.peak_flops.values(), default=math.inf))

@@ -64,7 +64,7 @@ class TrainedForecaster:
 
     def learn(self, task: Task, device: Device, measured: Sequence[tuple[Subject, Measurement]]) -> None:
         times_s = reference_times_s([measurement for _, measurement in measured])
-        self._known_us = {(task.name, device.id): {name: t * 1e6 for name, t in times_s.items()}}
+        self._known_us = {(task.identity, device.id): {name: t * 1e6 for name, t in times_s.items()}}
 
     def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
         asked = self.ask(task, device, subjects)
@@ -79,7 +79,7 @@ class TrainedForecaster:
     def ask(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Asked]:
         """What the model is asked about each subject."""
         about = task_numbers(task, device, self.reference_us(task, device))
-        regime = self._model.regime(device.kind, task.name, task.family)
+        regime = self._model.regime(device.kind, task.key, task.family)
         found = []
         for subject in subjects:
             built = subject.build is not None and subject.build.ok and bool(subject.build.features)
@@ -95,8 +95,8 @@ class TrainedForecaster:
 
     def reference_us(self, task: Task, device: Device) -> dict[str, float]:
         """The reference's time on each workload: measured here, on such a device, or carried over; else not known."""
-        own = self._known_us.get((task.name, device.id), {})
-        like = self._model.references.get(device.name, {}).get(task.name, {})
+        own = self._known_us.get((task.identity, device.id), {})
+        like = self._model.references.get(device.name, {}).get(task.key, {})
         found: dict[str, float] = {}
         for workload in task.workloads:
             name = workload.name
@@ -107,9 +107,9 @@ class TrainedForecaster:
     def _carried_us(self, task: Task, workload: Workload, device: Device) -> float | None:
         """The time on other devices, as a multiple of what physics allows there, times what it allows here."""
         multiples = [
-            times[task.name][workload.name] * 1e-6 / roofline_s(task, workload.sizes, described(other))
+            times[task.key][workload.name] * 1e-6 / roofline_s(task, workload.sizes, described(other))
             for other, times in self._model.references.items()
-            if workload.name in times.get(task.name, {}) and described(other).kind == device.kind
+            if workload.name in times.get(task.key, {}) and described(other).kind == device.kind
         ]
         return float(np.median(multiples)) * roofline_s(task, workload.sizes, device) * 1e6 if multiples else None
 
@@ -123,7 +123,7 @@ class TrainedForecaster:
     ) -> tuple[Neighbour, ...]:
         """Measured kernels most like the subject, where the model remembers any."""
         memory = self._model.memory(device.kind)
-        return memory.nearest(asked.described, task.name, task.family, subject.candidate.language, count)
+        return memory.nearest(asked.described, task.key, task.family, subject.candidate.language, count)
 
     def tier_of(self, asked: Asked) -> Tier:
         return self._model.tiers[asked.tier]

@@ -1,7 +1,7 @@
 """Candidates that are Python modules: from source text to a callable `kernel(*inputs)`.
 
-Three forms are taken as they are: our own (`kernel(*inputs)`), KernelBench (`class ModelNew`) and GPU MODE
-(`custom_kernel(data)`).
+Four forms are taken as they are: our own (`kernel(*inputs)`), KernelBench (`class ModelNew`), GPU MODE
+(`custom_kernel(data)`) and FlashInfer-Bench (`run(*inputs)`).
 """
 
 from __future__ import annotations
@@ -72,9 +72,6 @@ def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = 
 
     A `ModelNew` is built here, with the same seed the problem's `Model` is built with, so that both draw equal weights.
     """
-    if callable(getattr(module, "kernel", None)):
-        kernel: Entry = module.kernel
-        return kernel
     if hasattr(module, "ModelNew"):
         return build_model(module.ModelNew, init_inputs, device, traced)
     if callable(getattr(module, "custom_kernel", None)):
@@ -84,7 +81,12 @@ def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = 
             return custom(inputs if len(inputs) > 1 else inputs[0])
 
         return kernel_of_data
-    raise NoEntry("the module defines none of kernel(*inputs), class ModelNew, custom_kernel(data)")
+    for name in ("kernel", "run"):
+        entry: Any = getattr(module, name, None)
+        if callable(entry) and not hasattr(entry, "arg_names"):  # a Triton kernel is not the function that launches it
+            function: Entry = entry
+            return function
+    raise NoEntry("the module defines none of class ModelNew, custom_kernel(data), kernel(*inputs), run(*inputs)")
 
 
 def on_device(value: Any, device: str) -> Any:

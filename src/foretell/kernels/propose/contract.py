@@ -42,6 +42,16 @@ Launches take the grid, the block and the arguments (tensors for pointers, numbe
     "torch": "It may use whatever torch offers.",
 }
 
+_FOREIGN = {
+    "kernelbench": "`class ModelNew(torch.nn.Module)` with the constructor and `forward` of the reference's `Model`",
+    "gpumode": "`custom_kernel(data)`, which takes and returns what the reference's `ref_kernel` does",
+    "flashinfer": "`run`, which takes and returns what the reference's `run` does",
+    "module": "`kernel`, which takes and returns what the reference's `reference` does",
+}
+_BESIDE = """\
+It gets tensors on the GPU and must not write to them, unless they are there for the results. Kernels may be Triton's, \
+CUDA C++ by way of `foretell.cuda.compile` or `torch.utils.cpp_extension.load_inline`; torch may be used beside them."""
+
 _HONEST = """\
 Results are checked on fresh inputs, at sizes that are not timed too. Keeping results between calls, work put off \
 until after the call and calling the reference are found out and count as failures."""
@@ -51,6 +61,8 @@ def contract(task: Task, language: str) -> str:
     """The rules for a program of a task in a language."""
     if language == "cpp":
         return f"{_CPP.format(signature=signature(task))}\n{_HONEST}"
+    if task.kind in _FOREIGN:
+        return f"One Python module that defines {_FOREIGN[task.kind]}. {_BESIDE}\n{_HONEST}"
     inputs = ", ".join(tensor.name for tensor in task.inputs)
     made = [f"{tensor.name} ({tensor.dtype})" for tensor in task.outputs]
     outputs = made[0] if len(made) == 1 else f"the tuple {', '.join(made)}"

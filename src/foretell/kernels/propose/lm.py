@@ -85,7 +85,7 @@ class LmProposer:
     def propose(
         self, task: Task, parents: Sequence[Candidate], count: int, rng: np.random.Generator, known: Collection[str]
     ) -> list[Candidate]:
-        taken = {*known, *self._likenesses()}
+        taken = set(known)
         turns = [parents[turn % len(parents)] for turn in range(count)]
         told = {parent.id: self._messages(task, parent) for parent in parents[:count]}
         found: list[Candidate] = []
@@ -104,13 +104,6 @@ class LmProposer:
         self.totals.programs += len(found)
         return found
 
-    def _likenesses(self) -> set[str]:
-        """Those of all programs of the run: another comment is not another program to pay for."""
-        if self._state is None or self._state.started is None:
-            return set()
-        programs = (self._state.reference, *(node.candidate for node in self._state.nodes.values()))
-        return {program.likeness for program in programs}
-
     def _messages(self, task: Task, parent: Candidate) -> tuple[Message, ...]:
         state = self._state
         known = state is not None and parent.id in state.known
@@ -128,15 +121,15 @@ class LmProposer:
     def _read_all(
         self, task: Task, parents: Sequence[Candidate], answers: Sequence[Reply | Failure], taken: set[str]
     ) -> list[_Outcome]:
-        """What each answer gives; programs whose id or likeness is in `taken`, to which they are added, are no use."""
+        """What each answer gives; programs whose id is in `taken`, to which they are added, are no use."""
         found: list[_Outcome] = []
         for parent, answer in zip(parents, answers, strict=True):
             outcome = self._read(task, parent, answer)
             if isinstance(outcome, Candidate):
-                if outcome.id in taken or outcome.likeness in taken:
+                if outcome.id in taken:
                     outcome = Unusable("known", "this program is known already: write one that differs in what it does")
                 else:
-                    taken |= {outcome.id, outcome.likeness}
+                    taken.add(outcome.id)
             if isinstance(outcome, Failure):
                 self.troubles[f"request:{outcome.kind.value}"] += 1
             elif isinstance(outcome, Unusable):
@@ -150,7 +143,7 @@ class LmProposer:
         written = read(answer.text, parent.source, self._form_for(parent))
         if isinstance(written, Written):
             origin = Origin("model", {**AUTHOR, "answer": written.form})
-            return Candidate(task.name, self._language, written.source, origin, (parent.id,))
+            return Candidate(task.key, self._language, written.source, origin, (parent.id,))
         if answer.cut_off:
             return replace(written, kind="cut_off", message=f"{written.message}; the answer was cut off: write less")
         return written

@@ -40,7 +40,7 @@ def make_proposer(name: str, task: Task, language: str) -> Proposer:
         return told.ToldProposer()
     if name not in PROPOSERS:
         raise ValueError(f"there is no proposer {name!r}; choose one of {', '.join(PROPOSERS)} or a language model")
-    template = templates_of(language).get(task.name)
+    template = templates_of(language).get(task.key)
     if template is None:
         raise NoTemplate(f"nothing proposes candidates for {task.name}: it has no template in {language}")
     if name == "template":

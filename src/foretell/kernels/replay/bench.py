@@ -96,5 +96,5 @@ class FrozenForecasts:
 
 def _asked_about(pool: Pool) -> list[Subject]:
     """The references and the pool: whoever learns in a run asks about both."""
-    references = (Candidate(pool.task.name, *each, Origin("reference")) for each in pool.task.references.items())
+    references = (Candidate(pool.task.key, *each, Origin("reference")) for each in pool.task.references.items())
     return [*map(Subject, references), *pool.subjects]

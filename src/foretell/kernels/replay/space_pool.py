@@ -29,7 +29,7 @@ def space_pool(space: Space) -> Pool:
     for index, status in enumerate(space.status):
         config = space.config(index)
         source = json.dumps(config)
-        candidate = Candidate(task.name, LANGUAGE, source, Origin("template", {"knobs": config}))
+        candidate = Candidate(task.key, LANGUAGE, source, Origin("template", {"knobs": config}))
         compiled = status is not Status.COMPILE_ERROR
         subjects.append(Subject(candidate, Build(Status.OK if compiled else status)))
         speedup = typical_ms / float(space.time_ms[index]) if status is Status.OK else None
@@ -49,11 +49,12 @@ def _task(space: Space) -> Task:
         inputs=(tensor,),
         outputs=(tensor,),
         workloads=(workload,),
-        extra=(workload,),
+        extra=(),
         tolerance=Tolerance(0.0, 0.0, "recorded"),
         flops=lambda sizes: 0.0,
         oracle=None,
         references={LANGUAGE: f"// {space.kernel} as recorded\nreference"},
+        kind="table",
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from foretell.kernels.candidate import LANGUAGES
 from foretell.kernels.profiles import Profile
+from foretell.kernels.task import Task
 from foretell.kernels.typed import typed
 
 
@@ -25,10 +26,14 @@ class SearchConfig:
         if self.seed < 0:
             raise ValueError(f"a seed must not be negative, got {self.seed}")
 
-    def resolved(self, task: str, policy: str, strategy: str, forecaster: str, proposer: str) -> dict[str, Any]:
-        """The whole configuration as plain JSON, with the names of the task and the parts."""
+    def resolved(self, task: Task, policy: str, strategy: str, forecaster: str, proposer: str) -> dict[str, Any]:
+        """The whole configuration as plain JSON, with the names of the task and the parts.
+
+        A task that is not of the library goes in whole: its file may be gone when the run is resumed.
+        """
         config = {
-            "task": task,
+            "task": task.name,
+            **({"task_spec": task.spec} if task.files else {}),
             "language": self.language,
             "policy": policy,
             "strategy": strategy,

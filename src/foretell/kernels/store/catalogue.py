@@ -63,6 +63,8 @@ def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
 
 
 def _definition(task: Task, language: str) -> dict[str, Any]:
+    if task.files:
+        return {"identity": task.identity}
     return {
         "name": task.name,
         "inputs": [asdict(tensor) for tensor in task.inputs],
@@ -324,6 +326,7 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         measurement = _unpack(record["measurement"], samples)
     except _DECODING_ERRORS:
         return None
+    vars(candidate)["id"] = candidate_id  # known, and dear to work out again for hundreds
     return Row(key, task, device, measured_at, candidate, build, measurement)
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.judge import Judge
-from foretell.kernels.bench.gpu.problem import Case, Problem, TaskProblem
 from foretell.kernels.bench.gpu.session import Session
 from foretell.kernels.bench.gpu.watch import Snapshot
 from foretell.kernels.bench.gpu.worker import describe, obey
 from foretell.kernels.device import Device
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.task import Task, Workload
+from foretell.kernels.tasks import from_spec
 
 DEVICE = Device("stand-in", "gpu", 1, 1e9, 1e13, {}, 1 << 30, 1 << 20, 16, ("torch", "triton"), "")
 EFFORT = GpuEffort(clock_slack_s=1.0, run_timeout_s=60.0, memory_slack_us=5000.0, most_pairs=10)
@@ -84,8 +87,8 @@ class Host:
 class LocalWorker:
     """Obeys the judge as the real worker does, in this process; `asked` is what it was asked to do."""
 
-    def __init__(self, platform: Host, problem: Problem) -> None:
-        self.platform, self._problem = platform, problem
+    def __init__(self, platform: Host) -> None:
+        self.platform = platform
         self._session: Session | None = None
         self._snapshot = Snapshot()
         self.lent: tuple[list[list[list[Any]]], list[list[list[Any]]]] = ([], [])
@@ -102,11 +105,15 @@ class LocalWorker:
     def stop(self) -> None:
         self.starts += 1
 
+    def close(self) -> None:
+        pass
+
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         self.asked.append(command["do"])
-        if command["do"] == "problem":
-            inputs, rings = self.lent
-            self._session = Session(self.platform, self._problem, inputs, rings, command["checked"], command["timed"])
+        if command["do"] == "task":
+            task, (inputs, rings) = from_spec(command["spec"]), self.lent
+            sets = (command["checked"], command["timed"], command["destinations"])
+            self._session = Session(self.platform, task, inputs, rings, *sets)
             return {}
         if command["do"] == "close":
             return {}
@@ -119,17 +126,10 @@ class LocalWorker:
             raise WorkerFailed(Status(fault["status"]), fault["message"]) from error
 
 
-class Small(TaskProblem):
+def softmax() -> Task:
     """A task of the library at sizes that a CPU interprets in a moment."""
-
-    def __init__(self, name: str, timed: list[dict[str, int]], extra: dict[str, int]) -> None:
-        super().__init__(name)
-        sizes = [*((s, True) for s in timed), (extra, False)]
-        self.cases = tuple(Case(" ".join(f"{k}={v}" for k, v in s.items()), is_timed, s) for s, is_timed in sizes)
-
-
-def softmax() -> Small:
-    return Small("softmax", [{"rows": 6, "cols": 128}, {"rows": 10, "cols": 64}], {"rows": 3, "cols": 40})
+    timed = (Workload({"rows": 6, "cols": 128}), Workload({"rows": 10, "cols": 64}))
+    return replace(get("softmax", "gpu"), workloads=timed, extra=(Workload({"rows": 3, "cols": 40}),))
 
 
 class GraphEvent(HostEvent):
@@ -151,10 +151,12 @@ class Graphs(Host):
         return (lambda: work(0)) if self._whole else (lambda: None)
 
 
-def judge_of(problem: Problem, effort: GpuEffort = EFFORT, platform: Host | None = None) -> tuple[Judge, LocalWorker]:
+def judge_of(
+    task: Task, effort: GpuEffort = EFFORT, platform: Host | None = None, device: Device = DEVICE
+) -> tuple[Judge, LocalWorker]:
     """A judge with its worker, both here."""
     platform = platform or Host()
-    worker = LocalWorker(platform, problem)
-    judge = Judge(problem, worker, DEVICE, effort, platform=platform)
+    worker = LocalWorker(platform)
+    judge = Judge(task, worker, device, effort, platform=platform)
     worker.lent = judge.lent
     return judge, worker

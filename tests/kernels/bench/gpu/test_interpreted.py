@@ -24,18 +24,21 @@ NAMES = [name for name in templates() if name not in ROUNDED]
 SCRIPT = """
 import sys
 import torch
-from foretell.kernels.bench.gpu.problem import TaskProblem, as_list
 from foretell.kernels.languages.python_source import entry_of, load_module
+from foretell.kernels.library import get
 from foretell.kernels.propose.triton import templates
+from foretell.kernels.tasks.runtime import runtime_of
+from foretell.kernels.tasks.trees import leaves
 
 for name in sys.argv[1:]:
-    problem = TaskProblem(name)
+    task = get(name, "gpu")
+    runtime = runtime_of(task)
     template = templates()[name]
     entry = entry_of(load_module(template.render(template.settings()[0])))
-    case = min((c for c in problem.cases if not c.timed), key=lambda c: sum(c.sizes.values()))
-    inputs = problem.inputs(case, 5, "cpu")
-    for got, want in zip(as_list(entry(*inputs)), problem.expected(inputs, "cpu"), strict=True):
-        room = problem.tolerance.absolute + problem.tolerance.relative * want.double().abs()
+    workload = min(task.extra, key=lambda w: sum(w.sizes.values()))
+    inputs = runtime.inputs(workload, 5, "cpu")
+    for got, want in zip(leaves(entry(*inputs)), runtime.expected(inputs, "cpu"), strict=True):
+        room = task.tolerance.absolute + task.tolerance.relative * want.double().abs()
         assert ((got.double() - want.double()).abs() <= room).all(), name
     print("right", name)
 """

@@ -20,8 +20,8 @@ pytest.importorskip("triton")
 
 from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.channel import Forged, receive
-from foretell.kernels.bench.gpu.problem import TaskProblem
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from tests.kernels.bench.gpu.exploits import EXPLOITS
 from tests.kernels.bench.gpu.host import EFFORT, Graphs, Host, judge_of, softmax
@@ -104,7 +104,7 @@ def test_an_honest_program_is_measured_on_every_timed_workload() -> None:
     assert outcome.status is Status.OK
     assert [t.workload for t in outcome.timings] == ["rows=6 cols=128", "rows=10 cols=64"]
     assert outcome.low <= outcome.speedup <= outcome.high  # type: ignore[operator]
-    assert asked[:2] == ["problem", "load"] and asked[-1] == "unload"
+    assert asked[:2] == ["task", "load"] and asked[-1] == "unload"
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_builders_survive_what_they_build(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
     pool = BuilderPool(90, 1)
     forger = next(exploit for exploit in EXPLOITS if exploit.name == "forges_the_channel")
-    spec = TaskProblem("softmax").spec
+    task = get("softmax", "gpu")
     sources = [forger.source, "import os\n\nos.abort()\n", "import os\n\nos._exit(0)\n"]
-    futures = [pool.submit(spec, Candidate("softmax", "triton", source)) for source in sources]
-    honest = pool.submit(spec, Candidate("softmax", "torch", HONEST))
+    futures = [pool.submit(task, Candidate("softmax", "triton", source)) for source in sources]
+    honest = pool.submit(task, Candidate("softmax", "torch", HONEST))
     statuses = [future.result(timeout=120).status for future in futures]
     built = honest.result(timeout=120)
     pool.close()

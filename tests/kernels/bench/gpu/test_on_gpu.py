@@ -13,11 +13,12 @@ pytest.importorskip("triton")
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.doctor import gpu_checks
 from foretell.kernels.bench.gpu.farm import GpuFarm
-from foretell.kernels.bench.gpu.problem import KernelBenchProblem, TaskProblem, from_path
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages.python_source import language_of
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.propose.triton import templates
+from foretell.kernels.tasks import kernelbench, load
 from tests.kernels.bench.gpu.controls import CONTROLS
 from tests.kernels.bench.gpu.exploits import EXPLOITS
 from tests.kernels.bench.gpu.faults import FAULTS
@@ -52,7 +53,7 @@ def bench() -> Iterator[GpuBench]:
 
 
 def _status(bench: GpuBench, language: str, source: str) -> tuple[Status, str]:
-    [(_, outcome)] = bench.measure_problem(TaskProblem("softmax"), [Candidate("softmax", language, source)])
+    [(_, outcome)] = bench.measure(get("softmax", "gpu"), [Candidate("softmax", language, source)])
     return outcome.status, outcome.message
 
 
@@ -78,9 +79,9 @@ def test_faults_are_typed_and_leave_no_trace(bench: GpuBench, fault: object) -> 
 @pytest.mark.parametrize(("problem", "file"), [("kernelbench/gelu_problem.py", "kernelbench/gelu_triton.py"),
                                               ("gpumode", "gpumode/submission.py")])  # fmt: skip
 def test_the_examples_are_measured_as_they_are(bench: GpuBench, problem: str, file: str) -> None:
-    read = from_path(EXAMPLES / problem)
+    task = load(EXAMPLES / problem)
     source = (EXAMPLES / file).read_text()
-    [(_, outcome)] = bench.measure_problem(read, [Candidate(read.name, language_of(source), source)])
+    [(_, outcome)] = bench.measure(task, [Candidate(task.key, language_of(source), source)])
     assert outcome.ok, outcome.message
 
 
@@ -153,9 +154,9 @@ def test_what_people_write_for_models_passes(bench: GpuBench, layer: str, source
     """Library calls beside kernels of one's own, large weights, torch.compile, launches on the default stream."""
     code, shape, width = LAYERS[layer]
     model = MODEL.replace("LAYER", code).replace("SHAPE", shape).replace("WIDTH", width)
-    problem = KernelBenchProblem(model, layer)
+    task = kernelbench.from_text(model, layer)
     text = source.replace("LAYER", code)
-    [(_, outcome)] = bench.measure_problem(problem, [Candidate(layer, language_of(text), text)])
+    [(_, outcome)] = bench.measure(task, [Candidate(task.key, language_of(text), text)])
     assert outcome.ok, outcome.message
     assert outcome.speedup is not None and outcome.speedup > 0.8
     assert outcome.conditions["timed"] == ("eager" if source is ON_THE_DEFAULT_STREAM else "graph")
@@ -163,11 +164,11 @@ def test_what_people_write_for_models_passes(bench: GpuBench, layer: str, source
 
 def test_an_extension_is_built_once(bench: GpuBench) -> None:
     first = Candidate("softmax", "torch", EXTENSION)
-    built = bench.build_one(TaskProblem("softmax"), first)
+    [built] = bench.build(get("softmax", "gpu"), [first])
     assert built.ok, built.message
     assert _status(bench, "torch", EXTENSION)[0] is Status.OK
     again = GpuBench()
-    rebuilt = again.build_one(TaskProblem("softmax"), first)
+    [rebuilt] = again.build(get("softmax", "gpu"), [first])
     again.close()
     assert rebuilt.ok and rebuilt.seconds < built.seconds / 2
 
@@ -176,7 +177,7 @@ def test_a_farm_measures_what_a_bench_measures() -> None:
     template = templates()["row_sum"]
     wanted = [template.candidate(s) for s in template.settings()[:12]]
     farm = GpuFarm(["0", "0"])  # the same GPU twice: times disturb each other, verdicts must not
-    outcomes = {c.id: m for c, m in farm.measure_problem(TaskProblem("row_sum"), wanted)}
+    outcomes = {c.id: m for c, m in farm.measure(get("row_sum", "gpu"), wanted)}
     farm.close()
     assert len(outcomes) == len(wanted)
     assert all(m.status is not Status.INFRASTRUCTURE for m in outcomes.values()), outcomes

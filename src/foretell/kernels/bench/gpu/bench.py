@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.device import detect_gpu
-from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerHandle
-from foretell.kernels.bench.gpu.judge import Arena, Judge
-from foretell.kernels.bench.gpu.platform import Cuda
-from foretell.kernels.bench.gpu.problem import Problem, TaskProblem
+from foretell.kernels.bench.gpu.exhibit import Arena
+from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerHandle
+from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.platform import Cuda, Platform
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Cost, Measurement, Status
@@ -26,37 +26,42 @@ from foretell.kernels.task import Task
 class GpuBench:
     """Measures `triton`, `cuda` and `torch` candidates on the first GPU that this process sees.
 
-    Candidates are measured in the order in which their builds finish. `problem` may be given in place of a task, for
-    files in KernelBench's or GPU MODE's form.
+    Candidates are measured in the order in which their builds finish.
     """
 
-    def __init__(self, effort: GpuEffort = GPU_BENCH, builders: int | None = None) -> None:
-        self.device: Device = detect_gpu()
+    def __init__(
+        self,
+        effort: GpuEffort = GPU_BENCH,
+        builders: int | None = None,
+        device: Device | None = None,
+        worker: Worker | None = None,
+        platform: Platform | None = None,
+    ) -> None:
+        """`device`, `worker` and `platform` are found or started where they are not given."""
+        self.device: Device = device or detect_gpu()
         self._effort = effort
         self._builders = BuilderPool(capability_of(self.device), builders, True, self.device.cores)
-        self._worker = WorkerHandle()
-        self._platform = Cuda()
+        self._worker: Worker = worker or WorkerHandle()
+        self._platform: Platform = platform or Cuda()
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge] | None = None
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
 
     def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
-        spec = TaskProblem(task.name).spec
-        futures = [self._builders.submit(spec, candidate) for candidate in candidates]
+        futures = [self._builders.submit(task, candidate) for candidate in candidates]
         return [future.result() for future in futures]
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
     ) -> Iterator[tuple[Candidate, Measurement]]:
-        yield from self.measure_problem(TaskProblem(task.name), candidates, hopeless_below)
+        """Check and time each candidate as its build finishes.
 
-    def measure_problem(
-        self, problem: Problem, candidates: Sequence[Candidate], hopeless_below: float | None = None
-    ) -> Iterator[tuple[Candidate, Measurement]]:
-        """As `measure`, for any problem. A lost device is retried once with a new worker, then `infrastructure`."""
+        A lost device is retried once with a new worker, then the outcome is `infrastructure`. Raises BadTask if the
+        task's own code cannot be worked with.
+        """
         waiting: dict[Future[Build], Candidate] = {
-            self._builders.submit(problem.spec, candidate): candidate for candidate in candidates
+            self._builders.submit(task, candidate): candidate for candidate in candidates
         }
         while waiting:
             started = time.perf_counter()
@@ -64,27 +69,20 @@ class GpuBench:
             self.waited_for_build_s += time.perf_counter() - started
             for future in done:
                 candidate = waiting.pop(future)
-                yield candidate, self._measure_one(problem, candidate, future.result(), hopeless_below)
+                yield candidate, self._measure_one(task, candidate, future.result(), hopeless_below)
 
     def expect(self, task: Task, candidates: Sequence[Candidate]) -> None:
-        """As `queue`, for a task of the library."""
-        self.queue(TaskProblem(task.name), candidates)
-
-    def queue(self, problem: Problem, candidates: Sequence[Candidate]) -> None:
-        """Let the builders begin; `measure_problem` takes what they have made."""
+        """Let the builders begin; `measure` takes what they have made."""
         for candidate in candidates:
-            self._builders.submit(problem.spec, candidate)
-
-    def build_one(self, problem: Problem, candidate: Candidate) -> Build:
-        return self._builders.submit(problem.spec, candidate).result()
+            self._builders.submit(task, candidate)
 
     def warm_up(self) -> None:
         """Start the worker and the builders' server now, so that the first measurement does not wait for them."""
         self._worker.start()
 
-    def prepare(self, problem: Problem) -> None:
+    def prepare(self, task: Task) -> None:
         """Make inputs and expected values, and tell the worker, before the clock of a batch runs."""
-        self._judge_of(problem).ensure_open()
+        self._judge_of(task).ensure_open()
 
     def close(self) -> None:
         self._builders.close()
@@ -103,22 +101,20 @@ class GpuBench:
         self._judge[1].close()
         self._judge = None
 
-    def _judge_of(self, problem: Problem) -> Judge:
-        if self._judge is None or self._judge[0] != problem.name:
+    def _judge_of(self, task: Task) -> Judge:
+        if self._judge is None or self._judge[0] != task.identity:
             self._retire()
-            judge = Judge(problem, self._worker, self.device, self._effort, self._platform, self._arena)
-            self._judge = (problem.name, judge)
+            judge = Judge(task, self._worker, self.device, self._effort, self._platform, self._arena)
+            self._judge = (task.identity, judge)
         return self._judge[1]
 
-    def _measure_one(
-        self, problem: Problem, candidate: Candidate, built: Build, hopeless_below: float | None
-    ) -> Measurement:
+    def _measure_one(self, task: Task, candidate: Candidate, built: Build, hopeless_below: float | None) -> Measurement:
         if not built.ok:
             return Measurement(built.status, built.message, cost=Cost(build_s=built.seconds), device=self.device.id)
         outcome = Measurement(Status.INFRASTRUCTURE, "not measured", device=self.device.id)
         for _ in range(2):
             try:
-                outcome = self._judge_of(problem).judge(candidate, hopeless_below, traced=bool(built.features))
+                outcome = self._judge_of(task).judge(candidate, hopeless_below, traced=bool(built.features))
                 break
             except DeviceLost as lost:
                 outcome = Measurement(Status.INFRASTRUCTURE, str(lost), device=self.device.id)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.bench.gpu.handle import fork_server, kill_session
@@ -22,6 +22,10 @@ from foretell.kernels.languages.tracing import MULTIPROCESSORS
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.store.locations import cache_dir
+from foretell.kernels.task import Task
+
+if TYPE_CHECKING:
+    from foretell.kernels.tasks.runtime import Runtime
 
 BUILD_TIMEOUT_S = 40.0
 EXTENSION_TIMEOUT_S = 240.0  # torch's headers alone take a minute
@@ -47,20 +51,21 @@ class BuilderPool:
         self._count = processes or os.cpu_count() or 2
         self._threads: list[threading.Thread] = []
         self._at_work: list[_Builder] = []
-        self._made: dict[str, Future[Build]] = {}
+        self._made: dict[tuple[str, str], Future[Build]] = {}
 
-    def submit(self, spec: dict[str, Any], candidate: Candidate) -> Future[Build]:
-        """A future of the build; the same candidate is built once."""
-        if candidate.id not in self._made:
+    def submit(self, task: Task, candidate: Candidate) -> Future[Build]:
+        """A future of the build; the same candidate of the same task is built once."""
+        key = (task.identity, candidate.id)
+        if key not in self._made:
             future: Future[Build] = Future()
-            self._made[candidate.id] = future
-            job = {"spec": spec, "source": candidate.source, "language": candidate.language}
+            self._made[key] = future
+            job = {"spec": task.spec, "source": candidate.source, "language": candidate.language}
             self._jobs.put((job, future))
             if len(self._threads) < self._count:
                 thread = threading.Thread(target=self._keep_busy, daemon=True)
                 self._threads.append(thread)
                 thread.start()
-        return self._made[candidate.id]
+        return self._made[key]
 
     def close(self) -> None:
         """Stop at once: what waits is dropped, what is being built is given up."""
@@ -164,25 +169,31 @@ def _serve(connection: Connection, capability: int, launcher: bool, multiprocess
 
 
 def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors: int) -> Build:
-    from foretell.kernels.bench.gpu.problem import from_spec
     from foretell.kernels.languages.tracing import fake_mode, launch_features, trace
+    from foretell.kernels.tasks import BadTask, from_spec
+    from foretell.kernels.tasks.runtime import runtime_of
 
-    problem = from_spec(job["spec"])
+    task = from_spec(job["spec"])
+    try:
+        runtime = runtime_of(task)
+    except BadTask as error:
+        return Build(Status.OK, f"not traced: {error}"[:300], {})  # the judge says so, where the user sees it
     counts: list[int] = []
 
     def run() -> None:
-        module = load_module(job["source"])
+        with runtime.modules():
+            module = load_module(job["source"])
         try:
             with fake_mode():
-                entry = entry_of(module, problem.init_inputs, traced=True)
-                for case in problem.cases:
-                    entry(*problem.traced_inputs(case))
+                entry = entry_of(module, runtime.init_inputs, traced=True)
+                for workload in (*task.workloads, *task.extra):
+                    entry(*runtime.traced_inputs(workload))
                     counts.append(1)
         finally:
             unload(module)
 
     if job["language"] == "torch":
-        return _build_torch(job["source"])
+        return _build_torch(job["source"], runtime)
     try:
         launches = trace(run, capability, launcher, multiprocessors)
     except (SyntaxError, NoEntry) as error:
@@ -209,22 +220,23 @@ def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors
     return Build(Status.OK, "", features)
 
 
-def _build_torch(source: str) -> Build:
+def _build_torch(source: str, runtime: Runtime) -> Build:
     """Plain torch programs have nothing to compile beforehand; extensions are built here, for the worker to find."""
     try:
         compile(source, "candidate.py", "exec")
         if is_extension(source):
-            unload(load_module(source))
+            with runtime.modules():
+                unload(load_module(source))
     except (SyntaxError, ValueError, ImportError, RuntimeError, OSError) as error:
         return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
     return Build(Status.OK, "", {})
 
 
 def build_here(
-    specs: Sequence[tuple[dict[str, Any], Candidate]], capability: int, multiprocessors: int = MULTIPROCESSORS
+    candidates: Sequence[tuple[Task, Candidate]], capability: int, multiprocessors: int = MULTIPROCESSORS
 ) -> list[Build]:
     """Build one after the other in this process: for tests and single files. Leaves Triton's driver unset."""
     return [
-        _build({"spec": spec, "source": c.source, "language": c.language}, capability, False, multiprocessors)
-        for spec, c in specs
+        _build({"spec": task.spec, "source": c.source, "language": c.language}, capability, False, multiprocessors)
+        for task, c in candidates
     ]

@@ -87,7 +87,7 @@ def _retest(name: str) -> list[Check]:
 
 def _pass() -> dict[str, float]:
     from foretell.kernels.bench.gpu.bench import GpuBench
-    from foretell.kernels.bench.gpu.problem import TaskProblem
+    from foretell.kernels.library import get
     from foretell.kernels.propose.triton import templates
 
     template = templates()["softmax"]
@@ -95,7 +95,7 @@ def _pass() -> dict[str, float]:
     chosen = [template.candidate(s) for s in settings[:: max(1, len(settings) // _CANDIDATES)][:_CANDIDATES]]
     bench = GpuBench()
     try:
-        outcomes = list(bench.measure_problem(TaskProblem("softmax"), chosen))
+        outcomes = list(bench.measure(get("softmax", "gpu"), chosen))
     finally:
         bench.close()
     return {candidate.id: outcome.speedup for candidate, outcome in outcomes if outcome.speedup}

@@ -11,12 +11,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from foretell.kernels.bench.gpu.device import visible_gpus
-from foretell.kernels.bench.gpu.problem import Problem, TaskProblem
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.task import Task
+from foretell.kernels.tasks import BadTask, from_spec
 
 _AT_ONCE = 8  # candidates handed to a GPU in one go, so that its builders have something to do
 _Outcome = tuple[Candidate, Measurement]
@@ -42,24 +42,25 @@ class GpuFarm:
     def measure(
         self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
     ) -> Iterator[_Outcome]:
-        yield from self.measure_problem(TaskProblem(task.name), candidates, hopeless_below)
+        """Check and time each candidate; what a process that died was given is `infrastructure`.
 
-    def measure_problem(
-        self, problem: Problem, candidates: Sequence[Candidate], hopeless_below: float | None = None
-    ) -> Iterator[_Outcome]:
-        """As `measure`, for any problem. What a process that died was given is `infrastructure`."""
+        Raises BadTask if the task's own code cannot be worked with.
+        """
         waiting: queue.SimpleQueue[list[Candidate]] = queue.SimpleQueue()
         for start in range(0, len(candidates), _AT_ONCE):
             waiting.put(list(candidates[start : start + _AT_ONCE]))
-        done: queue.SimpleQueue[_Outcome] = queue.SimpleQueue()
+        done: queue.SimpleQueue[_Outcome | BadTask] = queue.SimpleQueue()
         threads = [
-            threading.Thread(target=_feed, args=(connection, problem.spec, waiting, done, hopeless_below), daemon=True)
+            threading.Thread(target=_feed, args=(connection, task.spec, waiting, done, hopeless_below), daemon=True)
             for _, connection in self._members
         ]
         for thread in threads:
             thread.start()
         for _ in candidates:
-            yield done.get()
+            outcome = done.get()
+            if isinstance(outcome, BadTask):
+                raise outcome
+            yield outcome
         for thread in threads:
             thread.join()
 
@@ -75,7 +76,7 @@ def _feed(
     connection: Any,
     spec: dict[str, Any],
     waiting: queue.SimpleQueue[list[Candidate]],
-    done: queue.SimpleQueue[_Outcome],
+    done: queue.SimpleQueue[_Outcome | BadTask],
     hopeless_below: float | None,
 ) -> None:
     """Give one GPU batch after batch, and pass on what comes back."""
@@ -88,8 +89,11 @@ def _feed(
         try:
             connection.send((spec, batch, hopeless_below))
             while left:
-                name, outcome = connection.recv()
-                done.put((left.pop(name), Measurement.from_dict(outcome)))
+                answer = connection.recv()
+                if isinstance(answer, BadTask):
+                    done.put(answer)
+                    return
+                done.put((left.pop(answer[0]), Measurement.from_dict(answer[1])))
         except (EOFError, OSError) as error:
             for candidate in left.values():
                 done.put((candidate, Measurement(Status.INFRASTRUCTURE, f"a GPU's process is gone: {error}")))
@@ -99,14 +103,16 @@ def _serve(connection: Connection, gpu: str, effort: GpuEffort, builders: int) -
     """One GPU's process: trusted code only; candidates run in the worker that its bench starts."""
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     from foretell.kernels.bench.gpu.bench import GpuBench
-    from foretell.kernels.bench.gpu.problem import from_spec
 
     bench = GpuBench(effort, builders)
     connection.send(bench.device.to_dict())
     try:
         while True:
             spec, batch, hopeless_below = connection.recv()
-            for candidate, outcome in bench.measure_problem(from_spec(spec), batch, hopeless_below):
-                connection.send((candidate.id, outcome.to_dict()))
+            try:
+                for candidate, outcome in bench.measure(from_spec(spec), batch, hopeless_below):
+                    connection.send((candidate.id, outcome.to_dict()))
+            except BadTask as error:
+                connection.send(error)
     except EOFError:
         bench.close()

@@ -58,6 +58,8 @@ class Worker(Protocol):
 
     def stop(self) -> None: ...
 
+    def close(self) -> None: ...
+
 
 class WorkerHandle:
     """One worker process on one GPU, and a spare one that has its context ready for when the first breaks."""

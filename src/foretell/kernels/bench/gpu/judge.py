@@ -11,21 +11,23 @@ import secrets
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from foretell.kernels.bench.gpu.exhibit import Arena, Exhibit
 from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
-from foretell.kernels.bench.gpu.problem import Case, Problem
 from foretell.kernels.bench.statistics import combine, surely_below, tight_enough, timing
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.profiles import GpuEffort
-from foretell.kernels.task import Tolerance
+from foretell.kernels.task import Task, Tolerance, Workload
+from foretell.kernels.tasks.examine import blanked, check_size, draw, look
+from foretell.kernels.tasks.runtime import runtime_of
+from foretell.kernels.tasks.trees import bits, is_tensor, leaves, rebuilt, tensor_bytes_of
 
 _METHODS = {
     "graph": "CUDA graphs",
@@ -33,63 +35,12 @@ _METHODS = {
 }
 
 
-@dataclass
-class Exhibit:
-    """One case on the device: input sets lent to the worker, kept copies, expected outputs, and output buffers.
-
-    `bounds` hold what each output must lie between, in the output's own type. A case is checked on the sets `checked`
-    and timed on the sets `timed`; where memory allows one set only, new data is put into it for each of `redraws`
-    further checks.
-    """
-
-    case: Case
-    checked: list[int]
-    timed: list[int]
-    redraws: int
-    kept: list[list[Any]]
-    expected: list[list[Any]]
-    bounds: list[list[tuple[Any, Any]]]
-    inputs: list[list[Any]] = field(default_factory=list)
-    rings: list[list[Any]] = field(default_factory=list)
-
-
-class Arena:
-    """Device memory lent to the worker: one allocation for all tensors of a problem, used again for the next."""
-
-    _ALIGNED = 512
-
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._memory: Any = None
-
-    def place(self, likes: Sequence[Any]) -> list[Any]:
-        """A tensor like each given one, all in the arena; what is not a tensor is passed on."""
-        import torch
-
-        sizes = [
-            -(-t.numel() * t.element_size() // self._ALIGNED) * self._ALIGNED if _is_tensor(t) else 0 for t in likes
-        ]
-        if self._memory is None or self._memory.numel() < sum(sizes):
-            self._memory = None
-            self._memory = self._platform.lendable(max(sum(sizes), self._ALIGNED))
-        placed, at = [], 0
-        for like, size in zip(likes, sizes, strict=True):
-            if not _is_tensor(like):
-                placed.append(like)
-                continue
-            flat = self._memory[at : at + like.numel() * like.element_size()].view(like.dtype)
-            dense = torch.empty_like(like, device="meta")
-            placed.append(flat.as_strided(dense.shape, dense.stride()))
-            at += size
-        return placed
-
-
 class Judge:
-    """Judges candidates of one problem on one GPU."""
+    """Judges candidates of one task on one GPU."""
 
     def __init__(
         self,
-        problem: Problem,
+        task: Task,
         worker: Worker,
         device: Device,
         effort: GpuEffort,
@@ -101,11 +52,14 @@ class Judge:
         from foretell.kernels.bench.gpu.platform import Cuda
 
         self._torch = torch
-        self._problem, self._worker, self._device, self._effort = problem, worker, device, effort
+        self._task, self._worker, self._device, self._effort = task, worker, device, effort
+        check_size(task, device)
+        self._runtime = runtime_of(task)
         self._platform = platform or Cuda()
         self.spent_s: dict[str, float] = defaultdict(float)
         started = time.perf_counter()
-        self._exhibits = [self._exhibit(case) for case in problem.cases]
+        self._exhibits = [self._exhibit(workload, timed=True) for workload in task.workloads]
+        self._exhibits += [self._exhibit(workload, timed=False) for workload in task.extra]
         self._lend(arena or Arena(self._platform))
         self.spent_s["make"] += time.perf_counter() - started
         self._opened_at = -1
@@ -158,44 +112,47 @@ class Judge:
         self._platform.let_go()
         self.spent_s["close"] += time.perf_counter() - started
 
-    def _draw(self, case: Case) -> list[Any]:
-        return self._problem.inputs(case, int.from_bytes(os.urandom(7), "big"), self._platform.device)
+    def _draw(self, workload: Workload, destinations: frozenset[int] = frozenset()) -> list[Any]:
+        seed = int.from_bytes(os.urandom(7), "big")
+        return blanked(draw(self._task, self._runtime, workload, seed, self._platform.device), destinations)
 
-    def _expected(self, inputs: Sequence[Any]) -> list[Any]:
-        """The right outputs, computed without short cuts in precision."""
+    def _expected(self, inputs: Sequence[Any], destinations: frozenset[int]) -> list[Any]:
+        """The right outputs, computed without short cuts in precision; they may lie in a copy of a destination."""
         with self._torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-            return self._problem.expected(inputs, self._platform.device)
+            return self._runtime.expected(blanked(inputs, destinations), self._platform.device)
 
-    def _exhibit(self, case: Case) -> Exhibit:
-        """The case's data: as many sets as the effort asks for, or a single one where they would fill the memory."""
+    def _exhibit(self, workload: Workload, timed: bool) -> Exhibit:
+        """A workload's data: as many sets as the effort asks for, or a single one where they would fill the memory."""
         effort = self._effort
-        first = self._draw(case)
-        plain = self._as_returned(first)
-        size = sum(t.numel() * t.element_size() for t in (*first, *plain) if _is_tensor(t))
-        checks = effort.check_sets if case.timed else 1
+        first = self._draw(workload)
+        seen = look(self._task, self._runtime, workload, first, self._platform.device)
+        plain, first = seen.outputs, blanked(first, seen.destinations)
+        size = tensor_bytes_of([first, plain])
+        checks = effort.check_sets if timed else 1
         if size * (checks + effort.timed_sets) > effort.set_bytes:
-            checked, timed, redraws = [0], [0] if case.timed else [], checks - 1
+            checked, timed_sets, redraws = [0], [0] if timed else [], checks - 1
         else:
             checked, redraws = list(range(checks)), 0
-            timed = [checks + k for k in range(effort.timed_sets)] if case.timed else []
-        kept = [first, *(self._draw(case) for _ in range(len({*checked, *timed}) - 1))]
-        wanted = [self._expected(inputs) for inputs in kept]
+            timed_sets = [checks + k for k in range(effort.timed_sets)] if timed else []
+        more = len({*checked, *timed_sets}) - 1
+        kept = [first, *(self._draw(workload, seen.destinations) for _ in range(more))]
+        wanted = [self._expected(inputs, seen.destinations) for inputs in kept]
         bounds = [self._bounds(each, plain) for each in wanted]
         rings = [plain] * len(kept)  # what they are to be like, until they are lent
-        return Exhibit(case, checked, timed, redraws, kept, wanted, bounds, rings=rings)
+        return Exhibit(workload, checked, timed_sets, redraws, kept, wanted, bounds, [], rings, seen.destinations)
 
     def _lend(self, arena: Arena) -> None:
         """Put copies of the inputs, and room for outputs, where the worker can reach them; nothing else lies there."""
-        likes = [t for e in self._exhibits for group in (e.kept, e.rings) for each in group for t in each]
+        likes = [t for e in self._exhibits for group in (e.kept, e.rings) for each in group for t in leaves(each)]
         placed = iter(arena.place(likes))
         for exhibit in self._exhibits:
-            exhibit.inputs = [[next(placed) for _ in each] for each in exhibit.kept]
-            exhibit.rings = [[next(placed) for _ in each] for each in exhibit.rings]
+            exhibit.inputs = [rebuilt(each, placed) for each in exhibit.kept]
+            exhibit.rings = [rebuilt(each, placed) for each in exhibit.rings]
             self._restore(exhibit)
 
     def _bounds(self, wanted: Sequence[Any], plain: Sequence[Any]) -> list[tuple[Any, Any]]:
         """|got - want| <= absolute + relative * |want|, as two tensors that are quick to compare with."""
-        tolerance, found = self._problem.tolerance, []
+        tolerance, found = self._task.tolerance, []
         for want, like in zip(wanted, plain, strict=True):
             if not like.is_floating_point():
                 exact = want.to(like.dtype)
@@ -206,19 +163,13 @@ class Judge:
             found.append(((want - room).to(wide), (want + room).to(wide)))
         return found
 
-    def _as_returned(self, inputs: Sequence[Any]) -> list[Any]:
-        """What the reference returns for these very inputs: the dtypes and shapes a candidate must match."""
-        from foretell.kernels.bench.gpu.problem import as_list
-
-        return as_list(self._problem.reference(self._platform.device)(*inputs))
-
     @property
     def lent(self) -> tuple[list[list[list[Any]]], list[list[list[Any]]]]:
-        """Inputs and output buffers by case and set: what the worker may map."""
+        """Inputs and output buffers by workload and set: what the worker may map."""
         return [e.inputs for e in self._exhibits], [e.rings for e in self._exhibits]
 
     def ensure_open(self) -> None:
-        """A worker that knows the problem; started or told anew where needed."""
+        """A worker that knows the task; started or told anew where needed."""
         self._worker.start()
         if self._opened_at == self._worker.starts:
             return
@@ -230,11 +181,12 @@ class Judge:
         self._platform.synchronize()
         self._worker.ask(
             self._effort.open_timeout_s,
-            do="problem",
-            spec=self._problem.spec,
+            do="task",
+            spec=self._task.spec,
             lent=bytes(ForkingPickler.dumps(self.lent)),
             checked=[e.checked for e in self._exhibits],
             timed=[e.timed for e in self._exhibits],
+            destinations=[sorted(e.destinations) for e in self._exhibits],
         )
         self._opened_at = self._worker.starts
         self.spent_s["open"] += time.perf_counter() - started
@@ -243,11 +195,11 @@ class Judge:
         effort = self._effort
         limit_s = self._limit_s(candidate, traced)
         for exhibit in self._exhibits:
-            if self._dirty:
+            if self._dirty or exhibit.destinations:
                 self._restore(exhibit)
             self._poison(exhibit)
         self._platform.synchronize()
-        loading_s = limit_s if self._problem.spec["kind"] == "task" else max(limit_s, effort.load_timeout_s)
+        loading_s = limit_s if self._task.kind == "library" else max(limit_s, effort.load_timeout_s)
         self._ask("load", loading_s, source=candidate.source, language=candidate.language)
         for index, exhibit in enumerate(self._exhibits):
             fault = self._inspect(exhibit, exhibit.checked)
@@ -255,7 +207,7 @@ class Judge:
                 if fault:
                     break
                 self._renew(exhibit, exhibit.checked)
-                self._ask("check", effort.run_timeout_s, case=index)
+                self._ask("check", effort.run_timeout_s, workload=index)
                 fault = self._inspect(exhibit, exhibit.checked)
             if fault:
                 return fault
@@ -265,7 +217,7 @@ class Judge:
         for index, exhibit in enumerate(self._exhibits):
             if not exhibit.timed:
                 continue
-            method = str(self._ask("prepare", limit_s, case=index)["method"])
+            method = str(self._ask("prepare", limit_s, workload=index)["method"])
             methods.add(method)
             result = self._pairs(index, exhibit, hopeless_below, stopped, method)
             if isinstance(result, Measurement):
@@ -314,7 +266,7 @@ class Judge:
         fault = fault or self._fresh_round(index, exhibit, candidates, references, method)
         if fault:
             return fault
-        return timing(exhibit.case.name, references, candidates), hurry
+        return timing(exhibit.workload.name, references, candidates), hurry
 
     def _order(self, exhibit: Exhibit) -> list[int]:
         """Which timed sets to take for the next pairs: each about as often, in an order that cannot be foreseen."""
@@ -328,7 +280,7 @@ class Judge:
     ) -> Measurement | None:
         """Take pairs and add them to the samples; a fault where the worker's clock does not fit the judge's."""
         started = time.perf_counter()
-        got = self._ask("pairs", self._effort.run_timeout_s, case=index, order=order)
+        got = self._ask("pairs", self._effort.run_timeout_s, workload=index, order=order)
         wall_s = time.perf_counter() - started
         references += got["reference_us"]
         candidates += got["candidate_us"]
@@ -338,12 +290,12 @@ class Judge:
         """New data in these sets, with what is to be expected of it."""
         started = time.perf_counter()
         for number in numbers:
-            fresh = self._draw(exhibit.case)
+            fresh = self._draw(exhibit.workload, exhibit.destinations)
             exhibit.kept[number] = fresh
-            exhibit.expected[number] = self._expected(fresh)
+            exhibit.expected[number] = self._expected(fresh, exhibit.destinations)
             exhibit.bounds[number] = self._bounds(exhibit.expected[number], exhibit.rings[number])
-            for lent, value in zip(exhibit.inputs[number], fresh, strict=True):
-                if _is_tensor(value):
+            for lent, value in zip(leaves(exhibit.inputs[number]), leaves(fresh), strict=True):
+                if is_tensor(value):
                     lent.copy_(value)
         self._poison(exhibit)
         self._platform.synchronize()
@@ -364,7 +316,7 @@ class Judge:
             number = exhibit.timed[turn]
             self._renew(exhibit, [number])
             others = [k for k in range(len(exhibit.timed)) if k != turn][: method == "eager"]
-            got = self._ask("pairs", effort.run_timeout_s, case=index, order=[turn, *others])
+            got = self._ask("pairs", effort.run_timeout_s, workload=index, order=[turn, *others])
             fault = self._inspect(exhibit, [number])
             if fault:
                 return fault
@@ -376,22 +328,25 @@ class Judge:
             words = f"{candidate_us:.0f} us on new inputs, {usual:.0f} us on inputs seen before"
         else:
             return Measurement(Status.CHEAT, f"results are remembered: {words}")
-        floor_us = self._floor_us(exhibit.case)
+        floor_us = self._floor_us(exhibit)
         if statistics.median(candidates) < floor_us:
             words = f"{statistics.median(candidates):.1f} us is less than the {floor_us:.1f} us that physics allows"
             return Measurement(Status.CHEAT, words)
         return None
 
-    def _floor_us(self, case: Case) -> float:
-        """Time to read the inputs once from the fastest level they could lie in, with a margin for our figures."""
-        exhibit = next(e for e in self._exhibits if e.case is case)
-        tensors = [t for t in exhibit.inputs[0] if _is_tensor(t)]
-        if self._problem.spec["kind"] == "task":
-            from foretell.kernels.library import get
+    def _floor_us(self, exhibit: Exhibit) -> float:
+        """Time to read the inputs once from the fastest level they could lie in, with a margin for our figures.
 
-            least = get(self._problem.name, "gpu").least_bytes(case.sizes) / 2
+        Of a task whose traffic nobody told, the largest tensor is counted: of the inputs, or of the outputs alone where
+        whole numbers among the inputs may say which parts are read.
+        """
+        if self._task.kind == "library":
+            least = self._task.certain_bytes(exhibit.workload.sizes)
         else:
-            least = 0.0 if not tensors else float(max(t.numel() * t.element_size() for t in tensors)) / 2
+            inputs = [t for t in leaves(exhibit.inputs[0]) if is_tensor(t)]
+            picked = any(not t.is_floating_point() for t in inputs)
+            sizes = [t.numel() * t.element_size() for t in (exhibit.rings[0] if picked else inputs)]
+            least = float(max(sizes, default=0)) / 2
         return least / (self._effort.physics_margin * self._device.bandwidth_bytes_per_s) * 1e6
 
     def _clock_fault(self, index: int, got: dict[str, Any], wall_s: float) -> Measurement | None:
@@ -419,8 +374,8 @@ class Judge:
     def _restore(self, exhibit: Exhibit) -> None:
         """Undo whatever a failed candidate may have done to the inputs."""
         for lent, kept in zip(exhibit.inputs, exhibit.kept, strict=True):
-            for ours, value in zip(lent, kept, strict=True):
-                if _is_tensor(value):
+            for ours, value in zip(leaves(lent), leaves(kept), strict=True):
+                if is_tensor(value):
                     ours.copy_(value)
 
     def _poison(self, exhibit: Exhibit) -> None:
@@ -440,10 +395,10 @@ class Judge:
         """Everything is queued before the device is waited for once; only a failure is looked at closely."""
         torch = self._torch
         good = [
-            (lent == kept).all()
+            (bits(lent) == bits(kept)).all()
             for number in numbers
-            for lent, kept in zip(exhibit.inputs[number], exhibit.kept[number], strict=True)
-            if _is_tensor(kept)
+            for position, (lent, kept) in self._leaves(exhibit, number)
+            if is_tensor(kept) and position not in exhibit.destinations
         ]
         good += [
             ((got >= low) & (got <= high)).all()
@@ -454,21 +409,21 @@ class Judge:
             return None
         return self._explain(exhibit, numbers)
 
+    def _leaves(self, exhibit: Exhibit, number: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
+        """The lent and the kept leaves of one set of inputs, by their places."""
+        return enumerate(zip(leaves(exhibit.inputs[number]), leaves(exhibit.kept[number]), strict=True))
+
     def _explain(self, exhibit: Exhibit, numbers: Sequence[int]) -> Measurement | None:
         torch = self._torch
         for number in numbers:
-            for position, (lent, kept) in enumerate(zip(exhibit.inputs[number], exhibit.kept[number], strict=True)):
-                if _is_tensor(kept) and not torch.equal(lent, kept):
-                    return Measurement(Status.CHEAT, f"input {position} was changed at {exhibit.case.name}")
+            for position, (lent, kept) in self._leaves(exhibit, number):
+                if is_tensor(kept) and position not in exhibit.destinations and not torch.equal(bits(lent), bits(kept)):
+                    return Measurement(Status.CHEAT, f"input {position} was changed at {exhibit.workload.name}")
             for position, (got, want) in enumerate(zip(exhibit.rings[number], exhibit.expected[number], strict=True)):
-                wrong = mismatch(torch, got, want, self._problem.tolerance)
+                wrong = mismatch(torch, got, want, self._task.tolerance)
                 if wrong:
-                    return Measurement(Status.WRONG, f"output {position} at {exhibit.case.name}: {wrong}")
+                    return Measurement(Status.WRONG, f"output {position} at {exhibit.workload.name}: {wrong}")
         return None
-
-
-def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "element_size")
 
 
 def mismatch(torch: Any, got: Any, want: Any, tolerance: Tolerance) -> str:

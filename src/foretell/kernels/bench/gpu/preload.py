@@ -6,9 +6,9 @@ import torch._subclasses.fake_tensor
 import torch.utils._python_dispatch  # noqa: F401
 
 import foretell.cuda
-import foretell.kernels.bench.gpu.problem
 import foretell.kernels.languages.tracing
-import foretell.kernels.library  # noqa: F401
+import foretell.kernels.library
+import foretell.kernels.tasks.runtime  # noqa: F401
 
 try:
     import triton

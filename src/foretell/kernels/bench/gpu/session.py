@@ -1,4 +1,4 @@
-"""Inside the worker's process: a problem's tensors, one candidate at a time, and the stopwatch.
+"""Inside the worker's process: a task's tensors, one candidate at a time, and the stopwatch.
 
 Everything here shares a process with foreign code. So it holds nothing worth stealing (no expected values, no seeds),
 takes its clock from the driver and not from anything Python can patch, and reports; judging is done elsewhere.
@@ -14,9 +14,11 @@ from typing import Any
 import torch
 
 from foretell.kernels.bench.gpu.platform import Platform
-from foretell.kernels.bench.gpu.problem import Problem, as_list
 from foretell.kernels.bench.gpu.watch import Snapshot, Watch, shares_memory, watch_for
 from foretell.kernels.languages.python_source import Entry, entry_of, load_module, unload
+from foretell.kernels.task import Task
+from foretell.kernels.tasks.runtime import runtime_of
+from foretell.kernels.tasks.trees import leaves
 
 FULL_COLLECTION_EVERY = 16  # candidates: a full collection takes as long as a measurement
 REPEATS_WITHIN = 0.01  # of the largest value: how far a replayed graph may be from the run it was made of
@@ -33,8 +35,9 @@ class Refused(Exception):
 class Timed:
     """A program on one set of inputs, ready to be run and timed again and again.
 
-    With a `watch` it is captured into a CUDA graph on the stream, with the cache flush before it and event nodes around
-    it; RuntimeError if that is not possible. Without one it is launched as it is, between two events.
+    Its outputs go to `keep`; `blank` are inputs for results, which hold none when it starts. With a `watch` it is
+    captured into a CUDA graph on the stream, with the cache flush before it and event nodes around it; RuntimeError if
+    that is not possible. Without one it is launched as it is, between two events.
     """
 
     def __init__(
@@ -45,9 +48,11 @@ class Timed:
         stream: Any,
         pool: Any,
         keep: Sequence[Any],
+        blank: Sequence[Any],
         watch: contextlib.AbstractContextManager[Any] | None,
     ) -> None:
         self._platform, self._run, self._flush, self._stream, self._keep = platform, run, flush, stream, keep
+        self._blank = blank
         self._start, self._end = platform.event(), platform.event()
         self._replay: Callable[[], None] | None = None
         self.outputs: list[Any] = []
@@ -79,6 +84,8 @@ class Timed:
         launched otherwise is taken at once, before work that nobody waited for could be done.
         """
         with self._platform.using(self._stream):
+            for room in self._blank:
+                poison(room)
             if self._replay is not None:
                 for output in self.outputs if self._keep else ():
                     poison(output)
@@ -117,22 +124,26 @@ class Timed:
 
 
 class Session:
-    """A problem on the device, shared with the judge, and the candidate that is being measured on it.
+    """A task on the device, shared with the judge, and the candidate that is being measured on it.
 
-    `inputs[case][set]` and `rings[case][set]` lie in the judge's memory: it fills the first and reads the second.
-    `checked[case]` and `timed[case]` are the sets that a case is checked and timed on.
+    `inputs[workload][set]` and `rings[workload][set]` lie in the judge's memory: it fills the first and reads the
+    second. `checked[workload]` and `timed[workload]` are the sets that a workload is checked and timed on, and
+    `destinations[workload]` the inputs, by their place among the leaves, that results may be written to.
     """
 
     def __init__(
         self,
         platform: Platform,
-        problem: Problem,
+        task: Task,
         inputs: list[list[list[Any]]],
         rings: list[list[list[Any]]],
         checked: list[list[int]],
         timed: list[list[int]],
+        destinations: list[list[int]],
     ) -> None:
-        self._platform, self._problem, self._inputs, self._rings = platform, problem, inputs, rings
+        self._destinations = destinations
+        self._platform, self._task, self._inputs, self._rings = platform, task, inputs, rings
+        self._runtime = runtime_of(task)
         self._checked, self._timed_sets = checked, timed
         self._flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
         self._stream = platform.stream()
@@ -145,14 +156,15 @@ class Session:
         self._unloads = 0
         self._language = ""
         # Our references are exact in float32; other people's problems run with the settings torch comes with.
-        torch.backends.cudnn.allow_tf32 = problem.spec["kind"] != "task"
-        self.reference_entry = problem.reference(platform.device)
+        torch.backends.cudnn.allow_tf32 = task.kind != "library"
+        self.reference_entry = self._runtime.reference(platform.device)
 
     def load(self, source: str, language: str, snapshot: Snapshot) -> dict[str, Any]:
         """Load a candidate and run it on every checked set, its outputs going into the rings."""
         self._language = language
-        self._module = load_module(source)
-        self._entry = entry_of(self._module, self._problem.init_inputs, self._platform.device)
+        with self._runtime.modules():
+            self._module = load_module(source)
+        self._entry = entry_of(self._module, self._runtime.init_inputs, self._platform.device)
         watch = self._watch()
         for index in range(len(self._checked)):
             self._run_checks(index, watch if index == 0 else None)
@@ -161,13 +173,13 @@ class Session:
         return {"launches": watch.launches}
 
     def check(self, index: int, snapshot: Snapshot) -> None:
-        """Run the candidate on one case's checked sets again: the judge has put new data there."""
+        """Run the candidate on one workload's checked sets again: the judge has put new data there."""
         self._run_checks(index, None)
         self._platform.synchronize()
         self._look_around(snapshot)
 
     def _watch(self) -> Watch:
-        return watch_for(self._language, self._problem.library_calls)
+        return watch_for(self._language, self._task.library_calls)
 
     def _run_checks(self, index: int, watch: Watch | None) -> None:
         """On the default stream, where everybody's launches go who names no other."""
@@ -186,11 +198,14 @@ class Session:
 
     def _checked_run(self, watch: Watch | None, inputs: list[Any], index: int) -> list[Any]:
         assert self._entry is not None
+        room = self._room(inputs, index)
+        for leaf in room:
+            poison(leaf)
         if watch is None:
-            outputs = as_list(self._entry(*inputs))
+            outputs = leaves(self._entry(*inputs))
         else:
             with watch:
-                outputs = as_list(self._entry(*inputs))
+                outputs = leaves(self._entry(*inputs))
             fault = watch.verdict(inputs)
             if fault:
                 raise Refused("cheat", fault)
@@ -203,12 +218,18 @@ class Session:
             if output.shape != kept.shape or output.dtype != kept.dtype or output.device != kept.device:
                 got = f"{tuple(output.shape)} {output.dtype} on {output.device}"
                 raise Refused("wrong", f"output {number} is {got}, expected {tuple(kept.shape)} {kept.dtype}")
-            if any(isinstance(x, torch.Tensor) and shares_memory(output, x) for x in inputs):
+            others = [x for x in leaves(inputs) if isinstance(x, torch.Tensor) and all(x is not leaf for leaf in room)]
+            if any(shares_memory(output, x) for x in others):
                 raise Refused("cheat", f"output {number} lies in the memory of an input")
         return outputs
 
+    def _room(self, inputs: list[Any], index: int) -> list[Any]:
+        """The inputs that results may be written to."""
+        flat = leaves(inputs)
+        return [flat[position] for position in self._destinations[index]]
+
     def prepare(self, index: int) -> str:
-        """Make the timed forms of reference and candidate for one case; says how both are timed.
+        """Make the timed forms of reference and candidate for one workload; says how both are timed.
 
         `graph` where both can be captured, else `eager`: a graph would spare one of them the time that launches take.
         """
@@ -251,7 +272,7 @@ class Session:
 
     def _run_of(self, entry: Entry, index: int, number: int) -> Callable[[], list[Any]]:
         inputs = self._inputs[index][number]
-        return lambda: as_list(entry(*inputs))
+        return lambda: leaves(entry(*inputs))
 
     def _eager(self, entry: Entry, index: int, number: int, keep: Sequence[Any]) -> Timed:
         """A program that is launched each time as its author would, on the default stream."""
@@ -259,7 +280,8 @@ class Session:
         with self._platform.using(stream):
             run()
         self._platform.synchronize()
-        return Timed(self._platform, run, self._flush, stream, self._pool, keep, None)
+        room = self._room(self._inputs[index][number], index)
+        return Timed(self._platform, run, self._flush, stream, self._pool, keep, room, None)
 
     def _captured(self, entry: Entry, index: int, number: int, candidate: bool) -> Timed | None:
         """A program as a graph; None if it cannot be captured whole. A candidate is watched as when it was checked.
@@ -276,9 +298,9 @@ class Session:
         expected = [output.clone() for output in run()] if candidate else []
         self._platform.synchronize()
         try:
-            timed = Timed(
-                self._platform, run, self._flush, self._stream, self._pool, keep, watch or contextlib.nullcontext()
-            )
+            room = self._room(self._inputs[index][number], index)
+            looking = watch or contextlib.nullcontext()
+            timed = Timed(self._platform, run, self._flush, self._stream, self._pool, keep, room, looking)
         except RuntimeError as error:  # a CudaError is one too
             if is_sticky(error):
                 raise

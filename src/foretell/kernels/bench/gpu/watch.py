@@ -199,8 +199,15 @@ def _same_method(one: Any, other: Any) -> bool:
 
 
 def shares_memory(one: Any, other: Any) -> bool:
-    """True where two tensors' storages overlap."""
-    a, b = one.untyped_storage(), other.untyped_storage()
-    return (
-        bool(a.data_ptr() < b.data_ptr() + b.nbytes() and b.data_ptr() < a.data_ptr() + a.nbytes()) and a.nbytes() > 0
-    )
+    """Whether the memory that two tensors span overlaps."""
+    (start, end), (first, last) = _span(one), _span(other)
+    return start < last and first < end
+
+
+def _span(tensor: Any) -> tuple[int, int]:
+    """The addresses from a tensor's first byte to behind its last."""
+    start = int(tensor.data_ptr())
+    if tensor.numel() == 0:
+        return start, start
+    reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return start, start + (reach + 1) * int(tensor.element_size())

@@ -69,13 +69,13 @@ def _serve(connection: Connection) -> None:
             return
         command: dict[str, Any] = pickle.loads(raw)  # from the judge, who trusts himself
         try:
-            if command["do"] in ("problem", "close"):
+            if command["do"] in ("task", "close"):
                 if session is not None:
                     session.close()
                 session = None
                 gc.collect()
                 platform.let_go()
-                if command["do"] == "problem":
+                if command["do"] == "task":
                     session = open_session(platform, command)
                 _answer(connection, {"ok": True})
                 continue
@@ -89,12 +89,13 @@ def _serve(connection: Connection) -> None:
 
 
 def open_session(platform: Any, command: dict[str, Any]) -> Any:
-    """The session that a `problem` command asks for."""
-    from foretell.kernels.bench.gpu.problem import from_spec
+    """The session that a `task` command asks for."""
     from foretell.kernels.bench.gpu.session import Session
+    from foretell.kernels.tasks import from_spec
 
     inputs, rings = pickle.loads(command["lent"])
-    return Session(platform, from_spec(command["spec"]), inputs, rings, command["checked"], command["timed"])
+    sets = (command["checked"], command["timed"], command["destinations"])
+    return Session(platform, from_spec(command["spec"]), inputs, rings, *sets)
 
 
 def obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any] | None:
@@ -104,12 +105,12 @@ def obey(session: Any, command: dict[str, Any], snapshot: Any) -> dict[str, Any]
         loaded: dict[str, Any] = session.load(command["source"], command["language"], snapshot)
         return loaded
     if do == "check":
-        session.check(command["case"], snapshot)
+        session.check(command["workload"], snapshot)
         return None
     if do == "prepare":
-        return {"method": session.prepare(command["case"])}
+        return {"method": session.prepare(command["workload"])}
     if do == "pairs":
-        samples: dict[str, Any] = session.pairs(command["case"], command["order"], snapshot)
+        samples: dict[str, Any] = session.pairs(command["workload"], command["order"], snapshot)
         return samples
     if do == "unload":
         session.unload()

@@ -1,0 +1,117 @@
+"""Tasks from every source as the one value `Task`: a name of the library, or the path of a file or folder.
+
+`load` and `from_spec` read texts and execute nothing of them; what executes a task's code is `runtime`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels import library
+from foretell.kernels.task import Task, Tensor, Tolerance, Workload, unknown_flops
+from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
+from foretell.kernels.tasks.refusal import BadTask, Refusal
+from foretell.kernels.tasks.sizes import resized
+from foretell.kernels.tasks.texts import parsed, read_text, top_level_names
+
+__all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
+
+FORMS = (
+    "a module with reference(*inputs) and inputs(seed), a KernelBench problem (class Model, get_inputs), a GPU MODE "
+    "folder (reference.py with generate_input and ref_kernel, and task.yml) or a FlashInfer-Bench definition (JSON)"
+)
+
+
+def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | None = None) -> Task:
+    """The task that a name or path stands for.
+
+    Args:
+        reference: Name of a task of the library, or path of a file or folder of another source.
+        device: Kind of device, `cpu` or `gpu`, at whose sizes a task of the library is wanted.
+        sizes: Sizes to change: of its workloads, or whole numbers at the top level of its file.
+
+    Raises:
+        library.UnknownTask: There is no such task in the library.
+        BadTask: The file or folder is not a task, or does not have such sizes.
+    """
+    in_library = isinstance(reference, str) and not is_path(reference)
+    task = library.get(str(reference), device) if in_library else _read(Path(reference))
+    if sizes:
+        task = resized(task, sizes)
+    return cpu.examined(task) if task.kind == module.KIND and task.device_kind == "cpu" else task
+
+
+def _read(path: Path) -> Task:
+    """The task in a file or folder, as far as its text tells."""
+    if path.is_dir():
+        path = path / gpumode.FILE
+        if not path.exists():
+            raise BadTask(Refusal.NOT_A_TASK, f"{path.parent} holds no task", FORMS, "name the file in it")
+    source = read_text(path)
+    if path.suffix == ".json":
+        return flashinfer.read(path, source)
+    names = top_level_names(parsed(source, str(path)))
+    if "Model" in names:
+        return kernelbench.read(path, source)
+    if {"generate_input", "ref_kernel"} <= names:
+        return gpumode.read(path, source)
+    if {"reference", "inputs"} & names:
+        return module.read(path, source)
+    raise BadTask(Refusal.NOT_A_TASK, f"{path} is not a task", FORMS)
+
+
+def is_path(reference: str) -> bool:
+    """Whether a word names a file or folder rather than a task of the library."""
+    path = Path(reference)
+    if "/" in reference or path.suffix in (".py", ".json"):
+        return True
+    return path.is_dir() and not any(reference in library.tasks(kind) for kind in ("cpu", "gpu"))
+
+
+def of_run(config: Mapping[str, Any], device: str) -> Task:
+    """The task of a run on a kind of device, from the configuration in its journal.
+
+    Raises:
+        library.UnknownTask: It was a task of the library that is no longer there.
+        BadTask: The configuration's task makes no sense.
+    """
+    if "task_spec" not in config:
+        return library.get(str(config["task"]), device)
+    try:
+        return from_spec(config["task_spec"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = f"the run's task is not one that was written by Foretell: {error!r}"
+        raise BadTask(Refusal.NOT_READABLE, what, "a run's journal as Foretell wrote it") from error
+
+
+def from_spec(spec: Mapping[str, Any]) -> Task:
+    """The task whose `spec` this is. Raises KeyError, TypeError or ValueError if it is not a spec."""
+    workloads, extra = (tuple(Workload(**each) for each in spec[group]) for group in ("workloads", "extra"))
+    tolerance = Tolerance(**spec["tolerance"])
+    if spec["kind"] == "library":
+        known = library.get(spec["name"], spec["device"])
+        return replace(known, workloads=workloads, extra=extra, tolerance=tolerance)
+    files = dict(spec["files"])
+    return Task(
+        name=spec["name"],
+        family=spec["family"],
+        summary=spec["summary"],
+        sizes=tuple(spec["sizes"]),
+        inputs=tuple(map(_tensor, spec["inputs"])),
+        outputs=tuple(map(_tensor, spec["outputs"])),
+        workloads=workloads,
+        extra=extra,
+        tolerance=tolerance,
+        flops=unknown_flops,
+        oracle=None,
+        references={language: files[name] for language, name in spec["references"].items()},
+        kind=spec["kind"],
+        files=files,
+    )
+
+
+def _tensor(plain: Mapping[str, Any]) -> Tensor:
+    return Tensor(plain["name"], plain["dtype"], tuple(plain["shape"]), plain["fill"])

@@ -1,0 +1,130 @@
+"""GPU MODE problems: a folder with `reference.py` (`generate_input`, `ref_kernel`) and `task.yml`.
+
+`benchmarks` of `task.yml` are timed, `tests` are only checked. Entries are the arguments of `generate_input`; their
+seeds are left out, since every check draws fresh inputs. Python files that `files` lists (`utils.py`, `task.py`) are
+there to import, for the reference and for submissions alike.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
+from foretell.kernels.tasks.refusal import BadTask, Refusal
+from foretell.kernels.tasks.texts import parsed, read_text
+
+KIND = "gpumode"
+FILE = "reference.py"
+LISTED = "task.yml"
+TOLERANCE = Tolerance(1e-2, 1e-2, "what is accepted between programs that the problem sets no limits for")
+_NEVER = ("submission.py", "eval.py", FILE)  # of `files`: the candidate's place, and the judge that we are ourselves
+_MATCH = "make_match_reference"
+
+
+def read(path: Path, source: str) -> Task:
+    """The problem of a `reference.py` whose text was read before, with what lies beside it."""
+    folder = path.parent
+    listed = folder / LISTED
+    if not listed.exists():
+        what = f"there is no {LISTED} beside {path}"
+        raise BadTask(Refusal.NO_WORKLOADS, what, "a folder with reference.py and task.yml")
+    about = read_yaml(read_text(listed), str(listed))
+    name = folder.resolve().name
+    return from_texts({FILE: source, **_beside(about, folder)}, name, about)
+
+
+def from_texts(files: Mapping[str, str], name: str, about: Mapping[str, Any]) -> Task:
+    """The task of these files and the content of `task.yml`."""
+    timed, checked = (_workloads(about, group, name) for group in ("benchmarks", "tests"))
+    if not timed:
+        what = f"{LISTED} of {name} lists nothing under 'benchmarks'"
+        raise BadTask(Refusal.NO_WORKLOADS, what, "at least one entry such as {size: 1024, seed: 1}")
+    summary = str(about.get("description") or "").strip().partition("\n")[0] or f"the GPU MODE problem {name}"
+    return Task(
+        name=name,
+        family=KIND,
+        summary=summary,
+        sizes=(),
+        inputs=(),
+        outputs=(),
+        workloads=timed,
+        extra=tuple(workload for workload in checked if workload not in timed),
+        tolerance=_tolerance(files[FILE], name),
+        flops=unknown_flops,
+        oracle=None,
+        references={"torch": files[FILE]},
+        kind=KIND,
+        files=files,
+    )
+
+
+def read_yaml(text: str, name: str) -> dict[str, Any]:
+    """The mapping in a YAML text, of plain values only. Raises BadTask if it is not one."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        what = f"{name} is not valid YAML: {' '.join(str(error).split())}"
+        raise BadTask(Refusal.NOT_READABLE, what, "a task.yml as GPU MODE has it") from error
+    if not isinstance(content, dict):
+        raise BadTask(Refusal.NOT_READABLE, f"{name} is not a mapping", "a task.yml as GPU MODE has it")
+    return content
+
+
+def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workload, ...]:
+    """The entries of a group, each once: those that differ in their seeds only are the same workload."""
+    entries = about.get(group) or []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        what = f"{group!r} in {LISTED} of {name} is not a list of mappings"
+        raise BadTask(Refusal.NO_WORKLOADS, what, "entries such as {size: 1024, seed: 1}")
+    found: list[Workload] = []
+    for entry in entries:
+        given = {str(key): value for key, value in entry.items() if key != "seed"}
+        sizes = {key: value for key, value in given.items() if type(value) is int}
+        others = {key: value for key, value in given.items() if type(value) is not int}
+        if not all(map(_is_plain, others.values())):
+            what = f"an entry of {group!r} in {LISTED} of {name} has a value that is not plain"
+            raise BadTask(Refusal.NO_WORKLOADS, what, "numbers, texts, and lists of those")
+        workload = Workload(sizes, others, "" if given else "as published")
+        if workload not in found:
+            found.append(workload)
+    return tuple(found)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """The Python files that `files` lists besides the reference, by the name they are imported under."""
+    texts: dict[str, str] = {}
+    entries: Sequence[Any] = about.get("files") or []
+    for entry in entries if isinstance(entries, list) else ():
+        name, source = (str(entry.get(key, "")) for key in ("name", "source")) if isinstance(entry, dict) else ("", "")
+        if name in _NEVER or not name.endswith(".py") or not name.removesuffix(".py").isidentifier():
+            continue
+        path = folder / source
+        if source.endswith(".py") and path.exists():
+            texts[name] = read_text(path)
+    return texts
+
+
+def _tolerance(source: str, name: str) -> Tolerance:
+    """What the problem itself accepts, where it says so: `make_match_reference(ref_kernel, rtol=..., atol=...)`."""
+    for node in ast.walk(parsed(source, name)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _MATCH:
+            given = {word.arg: word.value for word in node.keywords}
+            try:
+                relative, absolute = (float(ast.literal_eval(given[key])) for key in ("rtol", "atol"))
+            except (KeyError, ValueError, TypeError):
+                return TOLERANCE
+            return Tolerance(relative, absolute, "what the problem's own check accepts")
+    return TOLERANCE

@@ -1,0 +1,35 @@
+"""Why a source is refused as a task: a closed list of reasons, each with what to do about it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Refusal(StrEnum):
+    """What is wrong with a source."""
+
+    NOT_FOUND = "not found"
+    NOT_READABLE = "not readable"
+    NOT_A_TASK = "not a task"
+    NO_INPUTS = "no inputs"
+    NO_WORKLOADS = "no workloads"
+    MISSING_PACKAGE = "missing package"
+    DOES_NOT_IMPORT = "does not import"
+    DOES_NOT_RUN = "does not run"
+    ODD_INPUTS = "odd inputs"
+    ODD_OUTPUTS = "odd outputs"
+    CHANGES_INPUTS = "changes its inputs"
+    NONDETERMINISTIC = "nondeterministic"
+    TOO_LARGE = "too large"
+    NOT_RUNNABLE = "not runnable"
+
+
+class BadTask(ValueError):
+    """A source that cannot be a task: what is wrong, what was expected, what to do. The message is what is wrong."""
+
+    def __init__(self, reason: Refusal, what: str, expected: str = "", do: str = "") -> None:
+        super().__init__(what)
+        self.reason, self.what, self.expected, self.do = reason, what, expected, do
+
+    def __reduce__(self) -> tuple[type[BadTask], tuple[Refusal, str, str, str]]:
+        return BadTask, (self.reason, self.what, self.expected, self.do)
