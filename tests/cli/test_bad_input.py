@@ -77,10 +77,10 @@ class TestFiles:
     ) -> None:
         (own_place / "a.cpp").write_text(GOOD)
 
-        def deny(path: Path) -> bytes:
+        def deny(path: Path, most_bytes: int) -> bytes:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(Path, "read_bytes", deny)
+        monkeypatch.setattr("foretell.cli.inputs.read_plain", deny)
         refused(invoke(verb, "softmax", "a.cpp"), "permission denied: a.cpp")
 
 

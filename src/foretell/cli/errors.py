@@ -65,8 +65,13 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.store import StoreError
     from foretell.kernels.tasks.refusal import BadTask
     from foretell.lm.adapter import WrongBase
+    from foretell.received import NotPlain
 
     match error:
+        case NotPlain():
+            return Problem(
+                str(error), "a plain file", "look at what it is; copy the file itself there if you want it used"
+            )
         case BadTask():
             return Problem(error.what, error.expected, error.do)
         case UnknownTask():

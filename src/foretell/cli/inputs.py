@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretell.cli.errors import BadInput
+from foretell.received import read_plain
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -86,7 +87,7 @@ def read_text(path: Path, wanted: str, hint: str = "") -> str:
         raise BadInput(
             f"{path} has {size_bytes} bytes", f"source text of at most {MOST_BYTES} bytes", "choose another file"
         )
-    data = path.read_bytes()
+    data = read_plain(path, MOST_BYTES)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

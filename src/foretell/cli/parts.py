@@ -67,8 +67,11 @@ def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE) -> Parts:
     return _assemble(task, config, policy, forecaster, wishes.strategy or "puct", wishes.proposer or "template")
 
 
-def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> Parts:
-    """The parts that a run was started with; BadInput where the user asks for others, or names another task."""
+def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes, started_here: bool) -> Parts:
+    """The parts that a run was started with; BadInput where the user asks for others, or names another task.
+
+    If the run was not started here, its language models must be named by the user too.
+    """
     from foretell.kernels.search import SearchConfig
     from foretell.kernels.tasks import of_run
 
@@ -79,8 +82,28 @@ def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wi
             command_line("search", there["task"], "--resume", run_dir),
         )
     check_wishes(run_dir, there, wishes, command_line("search", task.name, "--resume", run_dir))
+    if not started_here:
+        _check_models(run_dir, there, wishes)
     config = SearchConfig.from_resolved(there)
     return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"], there["proposer"])
+
+
+def _check_models(run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> None:
+    """BadInput where a received run would have a language model asked that the user has not named.
+
+    A key, and the sources of the run, go to no other host than those that the user typed.
+    """
+    from foretell.kernels.propose.warm import PREFIX
+    from foretell.lm.names import names_model
+
+    for part in ("forecaster", "proposer"):
+        name = there[part]
+        if names_model(name) and getattr(wishes, part) != name:
+            raise BadInput(
+                f"the run in {run_dir} was not started here, and its {part} is {name.removeprefix(PREFIX)}",
+                "the same name on the command line, if this model is to be asked and its host may have your key",
+                f"--{part} with that name, or a new run",
+            )
 
 
 def check_wishes(run_dir: Path, there: Mapping[str, Any], wishes: Wishes, go_on: str) -> None:

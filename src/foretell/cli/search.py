@@ -95,7 +95,7 @@ def search(
     from foretell.cli.parts import LANGUAGE, Wishes, bench_of, kind_of, new_parts, parts_of_run
     from foretell.cli.runs import find_run, new_run
     from foretell.kernels.propose.warm import PREFIX
-    from foretell.kernels.search import load_run
+    from foretell.kernels.search import load_run, started_here
 
     if run is not None and resume is not None:
         raise BadInput("--run starts a new run and --resume continues one", "one of the two")
@@ -104,12 +104,16 @@ def search(
             raise BadInput("--warm-start needs the catalogue that --no-catalogue ignores", "one of the two")
         proposer = PREFIX + (proposer or "template")
     there = None if resume is None else find_run(resume)
-    config = {} if there is None else load_run(there).config
+    state = None if there is None else load_run(there)
+    config = {} if state is None else state.config
     written_in = language or config.get("language", LANGUAGE)
     kind = kind_of(written_in)
     wanted = load_task(task, kind)
     wishes = Wishes(policy, forecaster, profile, seed, measurements, seconds, candidates, strategy, proposer, language)
-    parts = new_parts(wanted, wishes, written_in) if there is None else parts_of_run(wanted, there, config, wishes)
+    if there is None or state is None:
+        parts = new_parts(wanted, wishes, written_in)
+    else:
+        parts = parts_of_run(wanted, there, config, wishes, started_here(state))
     with bench_of(kind) as bench:
         run_dir = there or new_run(wanted.name, run)
         state = _search(wanted, bench, parts, run_dir, resume is not None, use_catalogue)
@@ -158,10 +162,11 @@ def conclude(
     from foretell.cli.runs import REPORT_NAME
     from foretell.cli.summary import best_path, print_summary, summary_document
     from foretell.kernels.search import StopReason
+    from foretell.received import write_plain
     from foretell.report import write_report
 
     if state.best is not None:
-        best_path(state, run_dir).write_text(state.best.candidate.source, encoding="utf-8")
+        write_plain(best_path(state, run_dir), state.best.candidate.source.encode("utf-8", "replace"))
     written = write_report(state, run_dir / REPORT_NAME, run_dir) if report else None
     if as_json:
         document(summary_document(state, run_dir, written, language_models))

@@ -48,6 +48,10 @@ def tell(
     use_catalogue: Annotated[
         bool, typer.Option("--catalogue/--no-catalogue", help="Reuse measurements made here before, and keep new ones.")
     ] = True,
+    forecaster: Annotated[
+        str | None,
+        typer.Option(metavar="FORECASTER", help="The run's own, to confirm that of a run that was not started here."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Submit candidates to a run: each is built, forecast and, where that pays, measured."""
@@ -65,7 +69,7 @@ def tell(
     run_dir = find_run(run)
     state = before = load_run(run_dir)
     if finish:
-        _end(state, run_dir, use_catalogue, as_json)
+        _end(state, run_dir, use_catalogue, forecaster, as_json)
         return
     above = asked_parent(run_dir, state) if parent is None else parent_named(state, parent)
     told = [(path, _candidate(state, candidate_of(state, above), path, author)) for path in given]
@@ -73,7 +77,7 @@ def tell(
     if fresh:
         check_open(state, run_dir)
     if fresh or (state.pending and not is_over(state) and spent(state) is None):
-        state = _step(state, run_dir, [candidate for _, candidate in told], above, use_catalogue)
+        state = _step(state, run_dir, [candidate for _, candidate in told], above, use_catalogue, forecaster)
     if as_json:
         document(_document(before, state, run_dir, told))
     else:
@@ -132,15 +136,24 @@ def _check_language(path: Path, text: str, language: str) -> None:
         raise BadInput(f"{path} is {language_of(text)} by its text, and the run is of {language}", expected)
 
 
-def _search(state: RunState, bench: Bench, run_dir: Path, told: list[Candidate], above: str, keep: bool) -> Search:
+def _search(
+    state: RunState,
+    bench: Bench,
+    run_dir: Path,
+    told: list[Candidate],
+    above: str,
+    keep: bool,
+    forecaster: str | None,
+) -> Search:
     """The run's own search with the told candidates as its proposer's, made from the program they were made from."""
     from foretell.cli.parts import Wishes, catalogue, parts_of_run
     from foretell.cli.told import task_of
     from foretell.kernels.propose.told import NAME, ToldProposer, ToldStrategy
-    from foretell.kernels.search import Search
+    from foretell.kernels.search import Search, started_here
 
     task, config = task_of(state), state.config
-    parts = parts_of_run(task, run_dir, {**config, "proposer": NAME}, Wishes())
+    wishes = Wishes(forecaster=forecaster)
+    parts = parts_of_run(task, run_dir, {**config, "proposer": NAME}, wishes, started_here(state))
     return Search(
         task,
         bench,
@@ -154,25 +167,27 @@ def _search(state: RunState, bench: Bench, run_dir: Path, told: list[Candidate],
     )
 
 
-def _step(state: RunState, run_dir: Path, told: list[Candidate], above: str, keep: bool) -> RunState:
+def _step(
+    state: RunState, run_dir: Path, told: list[Candidate], above: str, keep: bool, forecaster: str | None
+) -> RunState:
     from foretell.cli.parts import bench_of
 
     with bench_of(state.device.kind, ELSEWHERE) as bench, progress_console().status("building, forecasting, measuring"):
-        work = _search(state, bench, run_dir, told, above, keep)
+        work = _search(state, bench, run_dir, told, above, keep, forecaster)
         state = work.step()
     if work.torn is not None:
         progress_console().print(f"note: {work.torn}", markup=False, soft_wrap=True)
     return state
 
 
-def _end(state: RunState, run_dir: Path, keep: bool, as_json: bool) -> None:
+def _end(state: RunState, run_dir: Path, keep: bool, forecaster: str | None, as_json: bool) -> None:
     from foretell.cli.parts import bench_of
     from foretell.cli.search import conclude
     from foretell.cli.told import is_over
 
     if not is_over(state):
         with bench_of(state.device.kind, ELSEWHERE) as bench, progress_console().status("measuring the winners again"):
-            state = _search(state, bench, run_dir, [], state.reference.id, keep).resume()
+            state = _search(state, bench, run_dir, [], state.reference.id, keep, forecaster).resume()
     conclude(state, run_dir, True, as_json)
 
 

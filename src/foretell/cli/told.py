@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foretell.cli.errors import BadInput
 from foretell.cli.output import command_line
+from foretell.received import read_plain, write_plain
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from foretell.kernels.task import Task
 
 ASKED_NAME = "asked.json"
+_ASKED_BYTES = 4096
 
 
 def task_of(state: RunState) -> Task:
@@ -132,15 +133,13 @@ def next_parent(state: RunState) -> str:
 
 def remember_asked(run_dir: Path, parent: str) -> None:
     """Keep what was asked for last; losing it costs nothing but the parent's name."""
-    partial = run_dir / f".{ASKED_NAME}.{os.getpid()}"
-    partial.write_text(json.dumps({"parent": parent}) + "\n", encoding="utf-8")
-    partial.replace(run_dir / ASKED_NAME)
+    write_plain(run_dir / ASKED_NAME, json.dumps({"parent": parent}).encode() + b"\n")
 
 
 def asked_parent(run_dir: Path, state: RunState) -> str:
     """What was asked for last, where that is known; else what would be asked for next."""
     try:
-        kept: Any = json.loads((run_dir / ASKED_NAME).read_text("utf-8"))
+        kept: Any = json.loads(read_plain(run_dir / ASKED_NAME, _ASKED_BYTES))
         parent = kept["parent"]
     except (OSError, ValueError, LookupError, TypeError):
         parent = None

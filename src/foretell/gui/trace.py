@@ -22,6 +22,7 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason
+from foretell.received import inside
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
@@ -160,7 +161,7 @@ class Trace:
     def picture(self, name: str) -> Pixels:
         """A picture by the name that a step gives; TraceError where it is not there."""
         try:
-            return load_image(self.folder / name)
+            return load_image(inside(self.folder, name))
         except ValueError as error:
             raise TraceError(str(error)) from error
 

@@ -1,9 +1,14 @@
-"""A candidate: source text in one language, where it came from, and an identity that ignores comments and spacing."""
+"""A candidate: source text in one language, where it came from, and an identity that is that of its exact text.
+
+Comments are part of the identity: a program can read its own file, its docstrings and its line numbers, so two texts
+that differ in a comment may do different things. `likeness` ignores comments and spacing; nothing is trusted by it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import re
 import tokenize
 from collections.abc import Mapping
@@ -16,9 +21,14 @@ from foretell.kernels.typed import typed
 PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
 LANGUAGES = frozenset({"cpp"}) | PYTHON_LANGUAGES
 
+_ID_CHARACTERS = 32  # 128 bits: nobody finds two texts with one id
+_LIKENESS_CHARACTERS = 16
 _C_TOKENS = re.compile(
     # What is left open ends at the end of the text or line, so that no input makes the search start over and over.
-    r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)""",
+    r"""(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?(?:\)(?P=mark)"|\Z)"""  # a raw string has no comments
+    r"""|(?<!\w)\d[\w.]*(?:'\w[\w.]*)+"""  # 1'000: these quotes open nothing
+    r"""|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"""
+    r"""|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)""",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -39,7 +49,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Source text for one task in one language. Equal `id` means: the same program for the same task."""
+    """Source text for one task in one language. Equal `id` means: the same text for the same task.
+
+    Equal `likeness` means: the same text but for comments and spacing. It tells what need not be proposed twice and
+    which rows of a corpus are one program; what is measured or built is kept by `id` alone.
+    """
 
     task: str
     language: str
@@ -49,8 +63,13 @@ class Candidate:
 
     @cached_property
     def id(self) -> str:
+        text = json.dumps([self.task, self.language, self.source])
+        return hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARACTERS]
+
+    @cached_property
+    def likeness(self) -> str:
         text = "\0".join((self.task, self.language, normalise(self.source, self.language)))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_LIKENESS_CHARACTERS]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -127,6 +146,7 @@ def _strip_python(source: str) -> str:
     return "".join(lines)
 
 
+_ENDS_BY_ESCAPE = re.compile(r"//[^\n]*\\n")  # a comment that an escaped newline ends, with code behind it
 _LINE_BREAKS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 
 
@@ -136,4 +156,6 @@ def _strip_c_in(literal: str) -> str:
     if match is None:
         return literal
     prefix, quote, inner = match.groups()
+    if "r" not in prefix.lower() and _ENDS_BY_ESCAPE.search(inner):
+        return literal
     return f"{prefix}{quote}{_strip_c(inner)}{quote}"

@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.received import check_folder, read_plain
+
 CARD_NAME = "foretell.json"
 PEFT_CONFIG = "adapter_config.json"
+_IMPORTING = ("megatron_config",)  # with it peft imports whatever module `megatron_core` names
+_KINDS = ("LORA",)
 _LEAST = 1e-7
 _MARKED_ROW, _MARKED_NUMBERS, _MAY_DIFFER = 100, 128, 0.1
 
@@ -90,6 +94,16 @@ class Card:
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"{path} is no card of an adapter: {error} is missing or odd") from error
+
+
+def check_adapter(folder: Path) -> None:
+    """NotPlain if the folder links out of itself, ValueError if its settings would have peft import other modules."""
+    check_folder(folder)
+    settings = json.loads(read_plain(folder / PEFT_CONFIG))
+    named = sorted(name for name in _IMPORTING if settings.get(name))
+    if named or settings.get("peft_type") not in _KINDS:
+        what = f"sets {', '.join(named)}" if named else f"is of the kind {settings.get('peft_type')!r}"
+        raise ValueError(f"{folder / PEFT_CONFIG} {what}: only LoRA adapters that bring no code are loaded")
 
 
 def is_adapter(path: Path) -> bool:

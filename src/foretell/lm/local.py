@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,10 +22,11 @@ from typing import Any
 from jinja2 import TemplateError
 
 from foretell.extras import MissingPackage, require
-from foretell.lm.adapter import WrongBase, check_base
+from foretell.lm.adapter import WrongBase, check_adapter, check_base
 from foretell.lm.attention import unplanned
 from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Message, Reply, Request, Trouble, Usage
+from foretell.received import check_folder, open_plain
 
 END_WORDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 _ENDLESS = 10**7  # a context length beyond this is how a tokenizer says that it has none
@@ -105,8 +107,9 @@ class LocalModel:
     def _read(self) -> tuple[Any, Any]:
         torch: Any = require("torch", "train")
         transformers: Any = require("transformers", "train")
-        path, extra = self._weights.path, {}
+        path, extra = self._weights.path, dict[str, Any]()
         if path.endswith(".gguf"):
+            os.close(open_plain(Path(path)))
             file = Path(path)
             path, extra = str(file.parent), {"gguf_file": file.name}
         device = self._weights.device
@@ -116,6 +119,8 @@ class LocalModel:
         if name == "auto" and extra and device.startswith("cuda"):
             name = "bfloat16"  # a GGUF file names no type to compute in, and a GPU is several times faster in this one
         dtype: Any = name if name == "auto" else getattr(torch, name)
+        check_weights(Path(path), self._weights.adapter)
+        extra["trust_remote_code"] = False  # said, so that nobody is asked whether to run what a folder brings along
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **extra)
         model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **extra)
         if self._weights.adapter is not None:
@@ -270,6 +275,14 @@ class _Session:
     def _rendered(self, request: Request) -> tuple[str, bool]:
         thinking = self._weights.thinking and not request.choices
         return rendered(self._tokenizer, request.messages, self._special, thinking)
+
+
+def check_weights(path: Path, adapter: str | None) -> None:
+    """NotPlain or ValueError if a folder of weights or an adapter would have other files read or code run."""
+    if path.is_dir():
+        check_folder(path)
+    if adapter is not None:
+        check_adapter(Path(adapter))
 
 
 def fingerprint(*paths: str | None) -> str:

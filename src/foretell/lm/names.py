@@ -29,6 +29,11 @@ def is_model_name(name: str) -> bool:
     return name.partition(":")[0] in _MAKERS and ":" in name
 
 
+def names_model(name: str) -> bool:
+    """Whether a language model has a part in what a name stands for, alone or within another (`cascade:NAME,...`)."""
+    return re.search(rf"\b(?:{'|'.join(_MAKERS)}):", name) is not None
+
+
 def split_options(name: str) -> tuple[str, dict[str, str]]:
     """A name and the options behind its last question mark; BadModelName where they are not `option=value`."""
     base, mark, query = name.rpartition("?")

@@ -12,6 +12,7 @@ from typing import Any
 from foretell.gui.actions import Action, Kind
 from foretell.gui.observation import Proposal
 from foretell.gui.trace import Round, Trace, TraceStep, read
+from foretell.received import inside, read_plain
 from foretell.report.numbers import count
 from foretell.report.write import write_whole
 
@@ -161,10 +162,10 @@ def _marked(images: Mapping[str, str]) -> str | None:
 
 def _picture(trace: Trace, name: str | None) -> str:
     """The picture as a data URI; nothing where there is none."""
-    path = trace.folder / name if name else None
+    path = inside(trace.folder, name) if name else None
     if path is None or not path.is_file():
         return ""
-    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return f"data:image/png;base64,{base64.b64encode(read_plain(path)).decode()}"
 
 
 def _figures(trace: Trace) -> list[tuple[str, str, str]]:

@@ -41,7 +41,7 @@ class VariedBench(FakeBench):
 
     def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
         return [
-            replace(build, features={**build.features, "registers": 256.0 * unit_hash("registers", candidate.id)})
+            replace(build, features={**build.features, "registers": 256.0 * unit_hash("registers", candidate.likeness)})
             for candidate, build in zip(candidates, super().build(task, candidates), strict=True)
         ]
 

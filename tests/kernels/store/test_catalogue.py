@@ -96,8 +96,8 @@ def test_another_task_reference_device_or_toolchain_is_another_key() -> None:
         (library.get("log_softmax"), one, FAKE_DEVICE),
     ]
     assert len({catalogue_key(*variant) for variant in variants}) == len(variants)
-    same = Candidate(TASK.name, "cpp", "int k = 0;  // a remark")
-    assert catalogue_key(TASK, same, FAKE_DEVICE) == catalogue_key(TASK, one, FAKE_DEVICE)
+    other = Candidate(TASK.name, "cpp", "int k = 0;  // a remark")
+    assert catalogue_key(TASK, other, FAKE_DEVICE) != catalogue_key(TASK, one, FAKE_DEVICE)
 
 
 def change(path: Path, statement: str, *values: object) -> None:

@@ -96,14 +96,14 @@ class FakeBench:
 
     def log2_speedup(self, candidate: Candidate) -> float:
         """The truth of this world: a sum of the effects of each knob, with a little noise of the source's own."""
-        knobs: Knobs = candidate.origin.detail.get("knobs", {"source": candidate.id})
+        knobs: Knobs = candidate.origin.detail.get("knobs", {"source": candidate.likeness})
         effects = sum(2.0 * unit_hash("effect", name, value) - 1.0 for name, value in knobs.items())
-        return _EFFECT_LOG2 * effects + _NOISE_LOG2 * (2.0 * unit_hash("noise", candidate.id) - 1.0)
+        return _EFFECT_LOG2 * effects + _NOISE_LOG2 * (2.0 * unit_hash("noise", candidate.likeness) - 1.0)
 
     def _build(self, candidate: Candidate) -> Build:
-        if unit_hash("build", candidate.id) < self._failure_share:
+        if unit_hash("build", candidate.likeness) < self._failure_share:
             return Build(Status.COMPILE_ERROR, "error: a fake compiler was not convinced", seconds=0.1)
-        features = {"code_bytes": float(len(candidate.source)), "vector_share": unit_hash("vector", candidate.id)}
+        features = {"code_bytes": float(len(candidate.source)), "vector_share": unit_hash("vector", candidate.likeness)}
         return Build(Status.OK, features=features, seconds=0.1)
 
     def _measure(self, task: Task, candidate: Candidate, hopeless_below: float | None) -> Measurement:
@@ -111,7 +111,7 @@ class FakeBench:
         if self._faults[candidate.id] > 0:
             self._faults[candidate.id] -= 1
             return Measurement(Status.INFRASTRUCTURE, "the fake device is gone", cost=cost, device=self.device.id)
-        if unit_hash("wrong", candidate.id) < self._failure_share:
+        if unit_hash("wrong", candidate.likeness) < self._failure_share:
             return Measurement(Status.WRONG, "3 of 512 outputs differ", cost=cost, device=self.device.id)
         speedup = 2.0 ** self.log2_speedup(candidate)
         timings = []

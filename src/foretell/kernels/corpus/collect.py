@@ -51,7 +51,7 @@ def collect(
     report: Callable[[str, Tally], None] = lambda *_: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Tally:
-    """Measure what is neither in `known` (candidate ids) nor in the catalogue; stop when the time is up.
+    """Measure what is neither in `known` (ids of corpus rows) nor in the catalogue; stop when the time is up.
 
     Failures are kept like everything else; only faults of the machine are not, and are tried again next time.
     """
@@ -108,7 +108,7 @@ def _groups(
             except (OSError, KeyError):
                 tally.missing += 1
                 continue
-            if candidate.id in known or catalogue.holds(task, candidate, bench.device):
+            if candidate.likeness in known or catalogue.holds(task, candidate, bench.device):
                 tally.known += 1
             else:
                 wanted[candidate.id] = candidate

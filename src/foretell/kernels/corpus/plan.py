@@ -20,6 +20,7 @@ import numpy as np
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.library import tasks
 from foretell.kernels.propose.template import Template
+from foretell.received import read_plain
 
 LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
 WRITTEN = Path("data/written")
@@ -38,7 +39,9 @@ class Item:
         """The candidate itself; OSError or KeyError where its file or template is not there."""
         if self.knobs is not None:
             return templates(self.language)[self.task].candidate(self.knobs)
-        source = (written / self.task / self.file).read_text(encoding="utf-8")
+        if Path(self.task).name != self.task or Path(self.file).name != self.file:
+            raise KeyError(f"{self.task}/{self.file} names no file below {written}")
+        source = read_plain(written / self.task / self.file).decode("utf-8")
         return Candidate(self.task, self.language, source, Origin("model", {"by": "language model", "file": self.file}))
 
 

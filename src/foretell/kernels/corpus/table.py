@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from foretell.extras import require
-from foretell.kernels.candidate import stripped
+from foretell.kernels.candidate import Candidate, stripped
 from foretell.kernels.corpus.check import CorpusDamaged, checked
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get
@@ -62,7 +62,7 @@ def row(record: Mapping[str, Any]) -> dict[str, Any]:
     kind = "cpu" if language == "cpp" else "gpu"
     name, _, toolchain = record["device"].partition(" | ")
     return {
-        "id": candidate["id"],
+        "id": Candidate(record["task"], language, candidate["source"]).likeness,
         "key": record["key"],
         "task": record["task"],
         "family": get(record["task"], kind).family,

@@ -33,7 +33,7 @@ def _faults(r: Mapping[str, Any]) -> list[str]:
 
 
 def _row(r: Mapping[str, Any]) -> Iterator[str]:
-    if Candidate(r["task"], r["language"], r["source"]).id != r["id"]:
+    if Candidate(r["task"], r["language"], r["source"]).likeness != r["id"]:
         yield "its id is not that of its source"
     if r["stripped"] != stripped(r["source"], r["language"]):
         yield "its stripped source is not its source stripped"

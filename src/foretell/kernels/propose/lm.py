@@ -85,7 +85,7 @@ class LmProposer:
     def propose(
         self, task: Task, parents: Sequence[Candidate], count: int, rng: np.random.Generator, known: Collection[str]
     ) -> list[Candidate]:
-        taken = set(known)
+        taken = {*known, *self._likenesses()}
         turns = [parents[turn % len(parents)] for turn in range(count)]
         told = {parent.id: self._messages(task, parent) for parent in parents[:count]}
         found: list[Candidate] = []
@@ -104,6 +104,13 @@ class LmProposer:
         self.totals.programs += len(found)
         return found
 
+    def _likenesses(self) -> set[str]:
+        """Those of all programs of the run: another comment is not another program to pay for."""
+        if self._state is None or self._state.started is None:
+            return set()
+        programs = (self._state.reference, *(node.candidate for node in self._state.nodes.values()))
+        return {program.likeness for program in programs}
+
     def _messages(self, task: Task, parent: Candidate) -> tuple[Message, ...]:
         state = self._state
         known = state is not None and parent.id in state.known
@@ -121,15 +128,15 @@ class LmProposer:
     def _read_all(
         self, task: Task, parents: Sequence[Candidate], answers: Sequence[Reply | Failure], taken: set[str]
     ) -> list[_Outcome]:
-        """What each answer gives; programs whose id is in `taken`, to which they are added, are no use."""
+        """What each answer gives; programs whose id or likeness is in `taken`, to which they are added, are no use."""
         found: list[_Outcome] = []
         for parent, answer in zip(parents, answers, strict=True):
             outcome = self._read(task, parent, answer)
             if isinstance(outcome, Candidate):
-                if outcome.id in taken:
+                if outcome.id in taken or outcome.likeness in taken:
                     outcome = Unusable("known", "this program is known already: write one that differs in what it does")
                 else:
-                    taken.add(outcome.id)
+                    taken |= {outcome.id, outcome.likeness}
             if isinstance(outcome, Failure):
                 self.troubles[f"request:{outcome.kind.value}"] += 1
             elif isinstance(outcome, Unusable):

@@ -14,7 +14,7 @@ from foretell.kernels.search.events import (
     event_from,
 )
 from foretell.kernels.search.judge import BenchBroken
-from foretell.kernels.search.load import load_run
+from foretell.kernels.search.load import load_run, started_here
 from foretell.kernels.search.puct import PuctStrategy
 from foretell.kernels.search.state import Node, RunState
 from foretell.kernels.search.strategies import STRATEGIES, make_strategy
@@ -41,4 +41,5 @@ __all__ = [
     "event_from",
     "load_run",
     "make_strategy",
+    "started_here",
 ]

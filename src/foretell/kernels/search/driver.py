@@ -8,9 +8,11 @@ round r comes from (seed, r) alone: so a run that is killed anywhere and resumed
 from __future__ import annotations
 
 import heapq
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -43,6 +45,7 @@ from foretell.kernels.store.catalogue import Catalogue
 from foretell.kernels.store.errors import NoRun, OtherRun, RunExists
 from foretell.kernels.store.journal import JOURNAL_NAME, Journal, Torn
 from foretell.kernels.store.lines import uninterrupted
+from foretell.kernels.store.seal import seal
 from foretell.kernels.task import Task
 
 OnEvent = Callable[[Event, RunState], None]
@@ -110,7 +113,7 @@ class Search:
 
         NoRun where there is none, OtherRun where it is one with another task, device or configuration.
         """
-        if not (self._run_dir / JOURNAL_NAME).exists():
+        if not os.path.lexists(self._run_dir / JOURNAL_NAME):
             raise NoRun(self._run_dir)
         with self._open() as self._journal:
             if not self._journal.entries:
@@ -134,7 +137,7 @@ class Search:
         self._check_same_run()
         if self._state.finished and self._state.finished.reason is not StopReason.INTERRUPTED:
             return False
-        self._judge.keep_missing(self._state.nodes.values())
+        self._judge.keep_missing(self._state.nodes.values(), self._state.seals)
         return True
 
     def _open(self) -> Journal:
@@ -187,8 +190,15 @@ class Search:
             found.append(f"its device is {self._state.device.id!r}, not {here.device.id!r}")
         if not found and self._state.reference.id != here.reference.id:
             found.append("its reference program has changed since")
+        if any(candidate.id != replace(candidate).id for candidate in self._candidates()):
+            found.append(
+                "a candidate of it has an id that is not its text's: another version wrote it, or it was changed"
+            )
         if found:
             raise OtherRun(self._run_dir, found)
+
+    def _candidates(self) -> list[Candidate]:
+        return [self._state.reference, *(node.candidate for node in self._state.nodes.values())]
 
     def _stop_reason(self) -> StopReason | None:
         state, budgets = self._state, self._profile.budgets
@@ -359,6 +369,7 @@ class Search:
 
     def _record(self, event: Event) -> None:
         """Write an event, then take it in as read back: a resumed run must know exactly what this one knows."""
+        event = self._sealed(event)
         with uninterrupted():
             entry = self._journal.append(event.name, event.to_payload())
             event = event_from(entry.event, entry.payload)
@@ -367,6 +378,14 @@ class Search:
                 self._judge.keep(self._state.nodes[event.id], event.measurement)
         if self._on_event is not None:
             self._on_event(event, self._state)
+
+    def _sealed(self, event: Event) -> Event:
+        """The event with this user's mark, by which the run and its results are known as one's own again."""
+        if isinstance(event, RunStarted):
+            return replace(event, seal=seal(event.sealed_content()))
+        if isinstance(event, Measured) and not event.reused:
+            return replace(event, seal=self._judge.seal(self._state.nodes[event.id], event.measurement))
+        return event
 
 
 def _unbuilt(build: Build) -> Choice:

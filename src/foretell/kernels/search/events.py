@@ -43,7 +43,10 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class RunStarted:
-    """The first event: everything needed to run it again. `config` is the resolved configuration, plain JSON."""
+    """The first event: everything needed to run it again. `config` is the resolved configuration, plain JSON.
+
+    `seal` is the mark of the user who started it (see `store.seal`); empty in a run that nobody marked.
+    """
 
     name: ClassVar[str] = "run_started"
 
@@ -51,8 +54,13 @@ class RunStarted:
     device: Device
     reference: Candidate
     version: str
+    seal: str = ""
 
     def to_payload(self) -> dict[str, Any]:
+        return self.sealed_content() | ({"seal": self.seal} if self.seal else {})
+
+    def sealed_content(self) -> dict[str, Any]:
+        """What the seal is a mark of."""
         return {
             "config": dict(self.config),
             "device": self.device.to_dict(),
@@ -64,7 +72,7 @@ class RunStarted:
     def from_payload(data: Mapping[str, Any]) -> RunStarted:
         device, reference = Device.from_dict(data["device"]), _candidate(data["reference"])
         SearchConfig.from_resolved(data["config"])
-        return typed(RunStarted(data["config"], device, reference, data["version"]))
+        return typed(RunStarted(data["config"], device, reference, data["version"], data.get("seal", "")))
 
 
 @dataclass(frozen=True)
@@ -160,7 +168,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Measured:
-    """The outcome for one candidate; `reused` where it came from the catalogue and cost no device time."""
+    """The outcome for one candidate; `reused` where it came from the catalogue and cost no device time.
+
+    `seal` is the mark of the user who measured it.
+    """
 
     name: ClassVar[str] = "measured"
 
@@ -168,18 +179,21 @@ class Measured:
     measurement: Measurement
     audit: bool = False
     reused: bool = False
+    seal: str = ""
 
     def to_payload(self) -> dict[str, Any]:
-        return {
+        payload = {
             "id": self.id,
             "measurement": self.measurement.to_dict(),
             "audit": self.audit,
             "reused": self.reused,
         }
+        return payload | ({"seal": self.seal} if self.seal else {})
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Measured:
-        return typed(Measured(data["id"], Measurement.from_dict(data["measurement"]), data["audit"], data["reused"]))
+        measurement = Measurement.from_dict(data["measurement"])
+        return typed(Measured(data["id"], measurement, data["audit"], data["reused"], data.get("seal", "")))
 
 
 @dataclass(frozen=True)
@@ -225,7 +239,7 @@ _KINDS: Mapping[str, type[RunStarted] | type[Round] | type[Measured] | type[Veri
 
 
 def _candidate(data: Mapping[str, Any]) -> Candidate:
-    """A candidate under the id it was written with, even if this version would normalise its source differently."""
+    """A candidate under the id it was written with, to be read and reported; a run is resumed only if it is its own."""
     candidate = Candidate.from_dict(data)
     if not isinstance(data["id"], str) or not data["id"]:
         raise ValueError(f"a candidate has the id {data['id']!r}")

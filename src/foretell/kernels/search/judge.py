@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Cost, Measurement, Status
 from foretell.kernels.profiles import Profile
 from foretell.kernels.protocols import Bench, Build
 from foretell.kernels.search.state import Node
-from foretell.kernels.store.catalogue import Catalogue
+from foretell.kernels.store.catalogue import Catalogue, catalogue_key
+from foretell.kernels.store.seal import is_sealed, seal
 from foretell.kernels.task import Task
 
 _RESERVATION_S = 300.0  # renewed while a batch goes on; a process that is gone loses its reservations at once
@@ -128,10 +130,20 @@ class Judge:
         if self._catalogue is not None and node.build.ok:
             self._catalogue.put(self._task, node.candidate, node.build, self._bench.device, measurement)
 
-    def keep_missing(self, nodes: Iterable[Node]) -> None:
-        """Keep what a crash between journal and catalogue left out."""
+    def seal(self, node: Node, measurement: Measurement) -> str:
+        """The mark by which `keep_missing` knows its own results again."""
+        return seal(self._sealed_content(node, measurement))
+
+    def _sealed_content(self, node: Node, measurement: Measurement) -> dict[str, Any]:
+        key = catalogue_key(self._task, node.candidate, self._bench.device)
+        return {"key": key, "measurement": measurement.to_dict()}
+
+    def keep_missing(self, nodes: Iterable[Node], seals: Mapping[str, str]) -> None:
+        """Keep what a crash between journal and catalogue left out, if it was measured by this user here."""
         for node in nodes:
             if self._catalogue is None or node.measurement is None or node.reused:
+                continue
+            if not is_sealed(self._sealed_content(node, node.measurement), seals.get(node.id, "")):
                 continue
             if not self._catalogue.holds(self._task, node.candidate, self._bench.device):
                 self.keep(node, node.measurement)

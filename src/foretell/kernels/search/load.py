@@ -11,6 +11,7 @@ from foretell.kernels.search.events import event_from
 from foretell.kernels.search.state import RunState
 from foretell.kernels.store.errors import JournalDamaged
 from foretell.kernels.store.journal import JOURNAL_NAME, Entry, read_journal
+from foretell.kernels.store.seal import is_sealed
 
 
 def load_run(run_dir: Path) -> RunState:
@@ -20,6 +21,12 @@ def load_run(run_dir: Path) -> RunState:
     """
     with _without_collector():
         return replay(run_dir / JOURNAL_NAME, read_journal(run_dir).entries)
+
+
+def started_here(state: RunState) -> bool:
+    """Whether this user's Foretell started the run with this very configuration; False for a received one."""
+    started = state.started
+    return started is not None and is_sealed(started.sealed_content(), started.seal)
 
 
 @contextmanager

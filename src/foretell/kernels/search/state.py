@@ -61,14 +61,16 @@ class RunState:
     `trusted` and `dropped` were left unmeasured; the rest is `pending`. `reserves` are those left unmeasured, with the
     log2 speedup that one in ten would pass by what was forecast for them when they came. `audited` counts measurements
     made for the audit, `missed` those of them that were surely faster than all before their round, `failures`
-    candidates that failed, by status. `verified` are the winners measured again, in that order. `device_s` is device
-    time spent searching (`failed_s` of it on failures), `verify_s` verifying; `decide_s` is time spent on decisions.
+    candidates that failed, by status. `seals` are the marks of measurements, by candidate. `verified` are the
+    winners measured again, in that order. `device_s` is device time spent searching (`failed_s` of it on failures),
+    `verify_s` verifying; `decide_s` is time spent on decisions.
     """
 
     def __init__(self) -> None:
         self.started: RunStarted | None = None
         self.finished: Finished | None = None
         self.nodes: dict[str, Node] = {}
+        self.seals: dict[str, str] = {}
         self.archive = Archive()
         self.known: set[str] = set()
         self.pending: dict[str, None] = {}
@@ -164,6 +166,8 @@ class RunState:
             raise ValueError(f"a measurement of {event.id} is out of place: it is not waiting for one")
         del self.pending[event.id]
         measurement = event.measurement
+        if event.seal:
+            self.seals[event.id] = event.seal
         node = replace(self.nodes[event.id], measurement=measurement, reused=event.reused)
         self.nodes[event.id] = node
         self.archive.set_value(event.id, node.value)

@@ -326,7 +326,6 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         measurement = _unpack(record["measurement"], samples)
     except _DECODING_ERRORS:
         return None
-    vars(candidate)["id"] = candidate_id  # known, and dear to work out again for hundreds
     return Row(key, task, device, measured_at, candidate, build, measurement)
 
 

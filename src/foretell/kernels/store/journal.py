@@ -21,6 +21,7 @@ from typing import Any
 from foretell.kernels.store import lines
 from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StoreError
 from foretell.kernels.typed import finite
+from foretell.received import open_plain, read_plain
 
 JOURNAL_NAME = "journal.jsonl"
 LOCK_NAME = "lock"
@@ -77,7 +78,7 @@ def read_journal(run_dir: Path) -> Content:
 def read_moments(run_dir: Path) -> list[tuple[float, str]]:
     """The time and name of each event of a run, without reading what happened in it; as `read_journal` otherwise."""
     path = run_dir / JOURNAL_NAME
-    lines_ = path.read_bytes().splitlines() if path.exists() else []
+    lines_ = _content(path).splitlines()
     matches = [_HEAD.match(line) for line in lines_]
     if not matches or not all(matches[:-1]):  # of another hand, or damaged
         return [(entry.t, entry.event) for entry in read_journal(run_dir).entries]
@@ -115,7 +116,7 @@ class Journal:
         lock = _lock(run_dir)
         try:
             content = _read(path)
-            file = path.open("ab", buffering=0)
+            file = os.fdopen(open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab", buffering=0)
             if content.torn is not None:
                 file.truncate(content.size_bytes)
             journal = cls(file, path, content, clock, fsync)
@@ -165,7 +166,7 @@ class Journal:
 
 
 def _read(path: Path) -> Content:
-    data = path.read_bytes() if path.exists() else b""
+    data = _content(path)
     pieces = data.split(b"\n")
     closed = pieces[-1] == b""
     if closed:
@@ -197,6 +198,14 @@ def _read(path: Path) -> Content:
     return Content(entries, size_bytes - 1, unclosed=True)
 
 
+def _content(path: Path) -> bytes:
+    """The bytes of a journal, none where there is no file; NotPlain where it is a link."""
+    try:
+        return read_plain(path)
+    except FileNotFoundError:
+        return b""
+
+
 def _is_moment(value: object) -> bool:
     return finite(value) and 0 <= value < _END_OF_TIME_S  # type: ignore[operator]
 
@@ -204,11 +213,11 @@ def _is_moment(value: object) -> bool:
 def _lock(run_dir: Path) -> int:
     """Lock the run for this process; the lock goes with the process, however it ends."""
     path = run_dir / LOCK_NAME
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = open_plain(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = path.read_text().strip()
+        holder = os.read(lock, 64).decode(errors="replace").strip()
         os.close(lock)
         raise RunBusy(run_dir, holder) from None
     with suppress(OSError):  # a courtesy to whoever finds the run busy: on a full disk the lock holds without it

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from foretell.lm.adapter import PEFT_CONFIG, Calibration, Card, check_base, mark_of
+from foretell.lm.adapter import PEFT_CONFIG, Calibration, Card, check_adapter, check_base, mark_of
 from foretell.lm.local import LocalModel, Weights, choice_tokens, end_tokens, rendered, special_words
 from foretell.train.lm.errors import NoChoiceTokens
 from foretell.train.lm.world import Example
@@ -123,6 +123,7 @@ def load(
         raise NoChoiceTokens(f"{tokens}. Choose a base whose tokenizer has them ({', '.join(choices)})")
     mark, start = mark_of(model), ""
     if adapter is not None:
+        check_adapter(adapter)
         check_base(adapter, model, base)
         start = _content(adapter)
         peft: Any = importlib.import_module("peft")
