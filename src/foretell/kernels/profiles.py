@@ -256,3 +256,18 @@ class TaskLimits:
 
 
 TASK_LIMITS = TaskLimits()
+
+
+@dataclass(frozen=True)
+class ExtensionEffort:
+    """Limits of one run of the compiler on an extension, and how much of its log is kept.
+
+    CUDA's compiler reserves far more address space than it uses.
+    """
+
+    compile_cpu_s: float = 120.0
+    compile_memory_bytes: int = 32 << 30
+    log_characters: int = 6000
+
+
+EXTENSION = ExtensionEffort()

@@ -1,0 +1,53 @@
+"""What every extension is linked with: the way into torch, and the CUDA runtime. Compiled once per toolchain."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from foretell.kernels.isolation import scrubbed_environment
+from foretell.kernels.languages.extension import toolchain
+from foretell.kernels.languages.extension.errors import ExtensionError, Reason
+from foretell.kernels.languages.extension.headers import PACKAGE, digest
+from foretell.kernels.store.locations import cache_dir
+
+_OPTIONS = ("-O2", "-fPIC", "-std=c++17", "-fvisibility=hidden", "-Wno-deprecated-declarations")
+_FOR_PYTHON = ("calls.cpp", "tensor.cpp", "module.cpp")
+_FOR_CUDA = ("runtime.cpp", "runtime_device.cpp", "cublas.cpp")
+
+
+def support_objects(cuda: bool) -> list[Path]:
+    """Object files to link with, compiled now if they never were; ExtensionError if that cannot be done."""
+    compiler = toolchain.needed_host_compiler()
+    includes = [PACKAGE / "include", toolchain.python_include(), *([toolchain.cuda_include()] if cuda else [])]
+    parts = (digest(), compiler.version, toolchain.python_tag(), *map(str, includes), *_OPTIONS)
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    folder = cache_dir() / "extension-support" / key
+    objects = [folder / f"{Path(name).stem}.o" for name in (*_FOR_PYTHON, *(_FOR_CUDA if cuda else ()))]
+    if not all(each.exists() for each in objects):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for each in objects:
+                if not each.exists():
+                    _compile(compiler.path, each, includes)
+    return objects
+
+
+def _compile(compiler: str, target: Path, includes: Sequence[Path]) -> None:
+    """Compile one of our own sources, which needs no sandbox."""
+    with tempfile.TemporaryDirectory(prefix="support-", dir=target.parent) as scratch:
+        for name in ("foretell_methods.inc", "foretell_functions.inc"):
+            (Path(scratch) / name).touch()
+        source, partial = PACKAGE / "native" / f"{target.stem}.cpp", Path(scratch) / "made.o"
+        folders = [f"-I{folder}" for folder in (scratch, *includes)]
+        command = [compiler, *_OPTIONS, *folders, "-c", str(source), "-o", str(partial)]
+        environment = scrubbed_environment() | {"TMPDIR": scratch}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        if done.returncode != 0:
+            raise ExtensionError(Reason.NO_COMPILER, f"{source.name} of this package does not compile", done.stderr)
+        partial.replace(target)
