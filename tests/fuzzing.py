@@ -7,11 +7,14 @@ the signature of a traceback, or None.
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import os
 import random
 import shutil
 import sqlite3
+import struct
 import traceback
 import zlib
 from collections import Counter
@@ -49,9 +52,32 @@ def mutate(value: Any, rng: random.Random) -> Any:
         if rng.random() < 0.1:
             return value[:i] + value[i + 1 :]
         return [*value[:i], mutate(value[i], rng), *value[i + 1 :]]
+    if isinstance(value, str) and (packed := _doubles(value)) and rng.random() < 0.7:
+        return _mutate_packed(packed, rng)
     if finite(value) and rng.random() < 0.3:
         return rng.choice((-value, value * 1e12, int(value), float(value), str(value), value + 1))
     return rng.choice(VALUES)
+
+
+def _doubles(text: str) -> list[float]:
+    """The numbers of a packed text; none where it is another text."""
+    try:
+        packed = base64.b64decode(text, validate=True)
+    except ValueError:
+        return []
+    return list(struct.unpack(f"<{len(packed) // 8}d", packed)) if len(packed) >= 16 and len(packed) % 8 == 0 else []
+
+
+def _mutate_packed(values: list[float], rng: random.Random) -> str:
+    i = rng.randrange(len(values))
+    change = rng.random()
+    if change < 0.1:
+        del values[i]
+    elif change < 0.2:
+        values.reverse()
+    else:
+        values[i] = rng.choice((0.0, -values[i], values[i] * 1e12, 1e308, math.nan, math.inf, -math.inf, values[i] + 1))
+    return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
 
 
 def encoded(record: Mapping[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ from foretell.kernels.bench import cpu
 from foretell.kernels.languages.cpp import NoCompiler
 from foretell.kernels.search import BenchBroken
 from foretell.kernels.store import Journal, StorageFull
+from foretell.lm.local import LocalModel
 from tests.cli.conftest import FakeBench, Invoke
 from tests.report.synthetic import events_of_a_run, write_run
 
@@ -171,6 +172,8 @@ def test_report_into_a_directory(invoke: Invoke, run: Path, own_place: Path) -> 
         ("--strategy", "guess", "puct, greedy, beam, islands, random"),
         ("--forecaster", "oracle", "cascade, features, online, roofline"),
         ("--forecaster", "online:oracle", "cascade, features, online, roofline"),
+        ("--forecaster", "local:/nowhere", "no weights at /nowhere"),
+        ("--proposer", "local:/nowhere", "no weights at /nowhere"),
         ("--measurements", "0", "above zero"),
         ("--seconds", "-1", "above zero"),
         ("--seed", "-1", "must not be negative"),
@@ -178,6 +181,17 @@ def test_report_into_a_directory(invoke: Invoke, run: Path, own_place: Path) -> 
 )
 def test_settings_that_make_no_sense(option: str, value: str, words: str, bench: FakeBench, invoke: Invoke) -> None:
     refused(invoke("search", "softmax", option, value), words)
+
+
+def test_weights_that_cannot_be_read_end_the_search(
+    bench: FakeBench, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(_: LocalModel) -> None:
+        raise OSError("no file named model.safetensors")
+
+    monkeypatch.setattr(LocalModel, "load", unreadable)
+    result = invoke("search", "softmax", "--profile", "quick", "--forecaster", "local:weights")
+    refused(result, "cannot load the weights weights", "no file named model.safetensors", "another model")
 
 
 def test_run_and_resume_exclude_each_other(bench: FakeBench, invoke: Invoke) -> None:

@@ -7,6 +7,8 @@ import gzip
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +16,20 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from foretell.kernels.bench.fake import FakeBench
+from foretell.kernels.bench.fake import FAKE_DEVICE, FakeBench
 from foretell.kernels.candidate import TELLING_NAME, stripped
 from foretell.kernels.corpus import table
+from foretell.kernels.corpus.check import CorpusDamaged
 from foretell.kernels.corpus.collect import collect
 from foretell.kernels.corpus.plan import Item, make_plan, read_plan, write_plan
 from foretell.kernels.corpus.splits import HELD_FAMILIES, HELD_OPERATIONS, assign, shingles, similarity, split_of
 from foretell.kernels.corpus.stats import summary
 from foretell.kernels.corpus.verify import problems
 from foretell.kernels.library import tasks
+from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.store import Catalogue
+from foretell.kernels.store.combine import combine
+from tests.kernels.search.world import make_search
 
 SMALL = ("softmax", "row_sum", "transpose")
 
@@ -108,6 +114,103 @@ def test_faults_of_the_machine_are_not_kept(tmp_path: Path) -> None:
     first = collect(plan, "cpu", bench, catalogue)
     assert first.statuses["infrastructure"] == 1 and len(catalogue) == 2
     assert collect(plan, "cpu", bench, catalogue).measured == 1
+
+
+class Disturbed(FakeBench):
+    """A bench that other processes disturb while it measures candidates whose id begins with a digit below 8."""
+
+    def measure(self, task, candidates, hopeless_below=None):  # type: ignore[no-untyped-def]
+        for candidate, outcome in super().measure(task, candidates, hopeless_below):
+            conditions = {"others": 0.5, "load": 3.0, "cores": 2, "disturbed": candidate.id[0] < "8"}
+            yield candidate, replace(outcome, conditions=conditions)
+
+
+def test_disturbed_measurements_are_neither_kept_nor_counted_as_measured(tmp_path: Path) -> None:
+    plan = make_plan("cpu", 12, wanted=["softmax"])
+    catalogue = Catalogue(tmp_path / "c")
+    tally = collect(plan, "cpu", Disturbed(), catalogue)
+    assert tally.disturbed > 0 and tally.measured > 0
+    assert tally.measured == len(catalogue) == sum(tally.statuses.values()) == 12 - tally.disturbed
+    assert tally.left == tally.disturbed
+    assert collect(plan, "cpu", FakeBench(), catalogue).measured == tally.disturbed
+
+
+def test_what_another_process_measures_is_left_to_it(tmp_path: Path) -> None:
+    plan = make_plan("cpu", 6, wanted=["softmax"])
+    task, candidates = tasks()["softmax"], [item.candidate() for item in plan]
+    other = Catalogue(tmp_path / "c")
+    assert len(other.reserve(task, candidates[:2], FAKE_DEVICE, 3600)) == 2
+    bench = FakeBench()
+    tally = collect(plan, "cpu", bench, Catalogue(tmp_path / "c"))
+    assert sorted(bench.asked) == sorted(candidate.id for candidate in candidates[2:])
+    assert (tally.measured, tally.elsewhere, tally.left) == (4, 2, 0)
+    other.release(task, candidates, FAKE_DEVICE)
+    assert collect(plan, "cpu", FakeBench(), Catalogue(tmp_path / "c")).measured == 2
+
+
+def test_what_is_being_collected_is_reserved_and_given_up(tmp_path: Path) -> None:
+    plan = make_plan("cpu", 4, wanted=["softmax"])
+    task, candidates = tasks()["softmax"], [item.candidate() for item in plan]
+    other = Catalogue(tmp_path / "c")
+    free: list[int] = []
+
+    class Watched(FakeBench):
+        def measure(self, task, candidates, hopeless_below=None):  # type: ignore[no-untyped-def]
+            free.append(len(other.reserve(task, candidates, FAKE_DEVICE, 1.0)))
+            yield from super().measure(task, candidates, hopeless_below)
+
+    ticks = itertools.count()
+    tally = collect(plan, "cpu", Watched(), Catalogue(tmp_path / "c"), seconds=1.5, clock=lambda: float(next(ticks)))
+    assert free == [0] and (tally.measured, tally.left) == (1, 3)
+    assert len(other.reserve(task, candidates, FAKE_DEVICE, 1.0)) == 4
+
+
+def test_several_measurements_of_one_candidate_are_combined_by_precision(tmp_path: Path) -> None:
+    task = tasks()["softmax"]
+    [candidate] = [item.candidate() for item in make_plan("cpu", 1, wanted=["softmax"])]
+    [build] = FakeBench().build(task, [candidate])
+    outcomes = [_outcome(1.0, 0.5, 2.0), _outcome(2.0, 1.96, 2.04), _outcome(1.9, 1.5, 2.4)]
+    for number, outcome in enumerate(outcomes):
+        put = Catalogue(tmp_path / f"{number}", clock=partial(float, 1e9 + number)).put
+        assert put(task, candidate, build, FAKE_DEVICE, outcome)
+    together = combine(outcomes)
+    for order in itertools.permutations(range(3)):
+        folder = tmp_path / "-".join(map(str, order))
+        for number in (*order, order[0]):  # one of them twice
+            table.merge(folder, [tmp_path / f"{number}"])
+        [row] = table.read(folder)
+        assert row["speedup"] == pytest.approx(together.speedup, rel=1e-5)
+        assert (row["low"], row["high"]) == pytest.approx((together.low, together.high), rel=1e-5)
+        assert row["measured_at"] == 1e9 + 2
+        assert json.loads(row["conditions"])["combined"] == 3
+        assert not list(problems([row]))
+
+
+def test_a_run_and_its_catalogue_tell_of_the_same_measurements(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c")
+    state = make_search(tmp_path / "run", "all", catalogue=catalogue).run()
+    table.merge(tmp_path, [tmp_path / "run", tmp_path / "c"])
+    rows = table.read(tmp_path)
+    assert len(rows) == state.measured + state.unbuilt
+    assert not any("combined" in row["conditions"] for row in rows)
+
+
+def _outcome(speedup: float, low: float, high: float) -> Measurement:
+    timings = tuple(
+        Timing(w.name, (100.0,) * 3, (100.0 / speedup,) * 3, speedup, low, high) for w in tasks()["softmax"].workloads
+    )
+    return Measurement(Status.OK, "", speedup, low, high, timings, cost=Cost(device_s=speedup))
+
+
+@pytest.mark.parametrize("parts", [1, [1], [[0.0, "ok", None, 1.0, 1.0, 0.0]], [[0.0, "splendid", 1.0, 1.0, 1.0, 0.0]]])
+def test_parts_that_make_no_sense_are_refused(tmp_path: Path, parts: Any) -> None:
+    path, _ = _collected(tmp_path)
+    table.merge(tmp_path, [path])
+    rows = table.read(tmp_path)
+    rows[0]["conditions"] = json.dumps({"parts": parts})
+    table.write(tmp_path / "corpus_cpu.parquet", rows)
+    with pytest.raises(CorpusDamaged, match="conditions"):
+        table.read(tmp_path)
 
 
 def test_the_table_keeps_what_was_measured(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from foretell.lm import (
     make_model,
 )
 from foretell.lm.files import read_requests, write_requests
-from foretell.lm.local import LocalModel
+from foretell.lm.local import CannotLoad, LocalModel
 from foretell.lm.openai import OpenAIModel
 
 
@@ -177,7 +178,8 @@ def test_models_by_name(tmp_path: Path) -> None:
     assert isinstance(priced, Cached)
     assert priced.name == "openai:m@https://h/v1"
     assert isinstance(make_model("local:some/folder?adapter=a&dtype=float32"), LocalModel)
-    assert make_model("local:x.gguf").name == "local:x.gguf"
+    (tmp_path / "x.gguf").touch()
+    assert make_model(f"local:{tmp_path / 'x.gguf'}").name.startswith(f"local:{tmp_path / 'x.gguf'}#")
     assert isinstance(make_model(f"files:{tmp_path}", tmp_path), FileModel)
     assert is_model_name("local:x")
     assert not any(map(is_model_name, ("roofline", "local", "http://x")))
@@ -208,9 +210,15 @@ def test_bad_names_are_told(name: str, word: str) -> None:
         make_model(name)
 
 
-def test_weights_that_are_not_there(tmp_path: Path) -> None:
-    found = make_model(f"local:{tmp_path / 'nothing'}").ask([request("a"), request("b")])
-    assert [f.kind for f in found if isinstance(f, Failure)] == [Trouble.UNREACHABLE] * 2
+@pytest.mark.parametrize("path", ["/nowhere", "./nowhere", "~/nowhere/at/all", "nowhere.gguf", "org/nowhere.gguf"])
+def test_weights_that_are_not_there(path: str) -> None:
+    with pytest.raises(BadModelName, match=r"no weights at .*nowhere"):
+        make_model(f"local:{path}")
+
+
+def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(CannotLoad, match=re.escape(f"cannot load the weights {tmp_path}")):
+        make_model(f"local:{tmp_path}").ask([request("a"), request("b")])
 
 
 def test_changed_weights_have_another_name(tmp_path: Path) -> None:

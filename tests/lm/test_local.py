@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foretell.lm import Failure, Message, Reply, Request, Trouble
-from foretell.lm.local import LocalModel, Weights, batches, choice_tokens, defused
+from foretell.lm.local import CannotLoad, LocalModel, Weights, batches, choice_tokens, defused
 
 transformers: Any = pytest.importorskip("transformers")
 torch: Any = pytest.importorskip("torch")
@@ -206,8 +206,8 @@ def test_an_adapter_changes_the_answers(folder: Path, tmp_path: Path) -> None:
     assert isinstance(changed[0], Reply)
     assert isinstance(changed[1], Reply)
     assert plain.choice_probs != changed[0].choice_probs
-    missing = LocalModel(Weights(str(folder), adapter=str(tmp_path / "nothing"))).ask([request])[0]
-    assert isinstance(missing, Failure)
+    with pytest.raises(CannotLoad, match="nothing"):
+        LocalModel(Weights(str(folder), adapter=str(tmp_path / "nothing"))).ask([request])
 
 
 def test_batches_hold_their_limit() -> None:

@@ -20,7 +20,7 @@ MAX_KNOTS = 65  # a mixture keeps at most this many knots, so mixtures of mixtur
 MIN_GAP = 1e-6  # closest two knots may come in log2 speedup; far below what any clock can tell apart
 MIN_STD = 1e-4  # log2; a distribution this narrow stands for certainty
 
-_MAX_ABS_LOG2 = 1e6  # beyond this a log2 speedup is a mistake, and MIN_GAP would drown in rounding
+MAX_ABS_LOG2 = 1e6  # beyond this a log2 speedup is a mistake, and MIN_GAP would drown in rounding
 _SAMPLE_KNOTS = 33
 _LEAST_MASS = 1e-4  # of a bin, for what a forecast says of the places within it to mean anything
 _TAIL_STRETCH = 2.5  # how much thinner than its neighbour the tail beyond the outermost quantile is, as for a normal
@@ -77,7 +77,7 @@ class Forecast:
             raise ValueError("levels must be numbers that never decrease")
         if levels[0] != 0.0 or levels[-1] != 1.0:
             raise ValueError(f"levels must run from 0 to 1, got {levels[0]!r} to {levels[-1]!r}")
-        if knots[0] < -_MAX_ABS_LOG2 or knots[-1] > _MAX_ABS_LOG2:
+        if knots[0] < -MAX_ABS_LOG2 or knots[-1] > MAX_ABS_LOG2:
             raise ValueError(f"log2 speedups from {knots[0]:g} to {knots[-1]:g} are beyond anything that can be meant")
         first, last = bisect_right(levels, 0.0) - 1, bisect_left(levels, 1.0) + 1
         object.__setattr__(self, "p_fail", p_fail)

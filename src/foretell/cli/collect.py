@@ -66,10 +66,8 @@ def collect(
         written = corpus / "written"
         limit_s = math.inf if seconds is None else seconds
         tally = gather(items, kind, bench, Catalogue(into, fsync=False), known, limit_s, written, tell)
-    told = {"measured": tally.measured, "known": tally.known, "missing": tally.missing, "left": tally.left,
-            "seconds": tally.seconds, "statuses": dict(tally.statuses)}  # fmt: skip
     if as_json:
-        document(told)
+        document(vars(tally) | {"statuses": dict(tally.statuses)})
     else:
         _show(tally, into)
 
@@ -81,6 +79,13 @@ def _show(tally: Tally, into: Path) -> None:
         f"left {tally.left}",
         soft_wrap=True,
     )
+    if tally.disturbed:
+        console.print(
+            f"disturbed by other processes and not kept: {tally.disturbed}; run it again on a quieter machine",
+            soft_wrap=True,
+        )
+    if tally.elsewhere:
+        console.print(f"being measured by another process: {tally.elsewhere}", soft_wrap=True)
     if tally.statuses:
         statuses = ", ".join(f"{name} {number}" for name, number in tally.statuses.most_common())
         console.print(f"outcomes: {statuses}", soft_wrap=True, markup=False)

@@ -65,6 +65,7 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.store import StoreError
     from foretell.kernels.tasks.refusal import BadTask
     from foretell.lm.adapter import WrongBase
+    from foretell.lm.local import CannotLoad
     from foretell.received import NotPlain
 
     match error:
@@ -84,6 +85,8 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(
                 str(error), "the weights that the adapter was trained on", "name them: local:ADAPTER?base=PATH"
             )
+        case CannotLoad():
+            return Problem(str(error), "weights that transformers can read", "name another model, or mend its files")
         case StoreError():
             return _stored(error)
         case BenchBroken():

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from foretell.kernels.typed import typed
+from foretell.kernels.typed import all_text, typed, unchecked
 
 PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
 LANGUAGES = frozenset({"cpp"}) | PYTHON_LANGUAGES
@@ -84,10 +84,17 @@ class Candidate:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Candidate:
         """The candidate that `to_dict` described; ValueError, KeyError or TypeError where it makes no sense."""
-        origin = typed(Origin(data["origin"]["kind"], dict(data["origin"]["detail"])))
-        if not isinstance(origin.detail.get("knobs", {}), dict):
+        task, language, source, parents = data["task"], data["language"], data["source"], tuple(data["parents"])
+        kind, detail = data["origin"]["kind"], dict(data["origin"]["detail"])
+        if not isinstance(detail.get("knobs", {}), dict):
             raise ValueError("its knobs are not named values")
-        return typed(Candidate(data["task"], data["language"], data["source"], origin, tuple(data["parents"])))
+        origin = unchecked(Origin, {"kind": kind, "detail": detail})
+        fields = {"task": task, "language": language, "source": source, "origin": origin, "parents": parents}
+        candidate = unchecked(Candidate, fields)
+        if type(task) is type(language) is type(source) is type(kind) is str and all_text(parents) and all_text(detail):
+            return candidate
+        typed(origin)
+        return typed(candidate)
 
 
 def strip_comments(source: str, language: str) -> str:

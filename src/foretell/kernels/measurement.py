@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from foretell.kernels.typed import finite, typed
+from foretell.kernels.typed import all_finite, all_text, finite, typed, unchecked
 
+_MAKE_TIMINGS = "make_timings"
 _MOST = 1e300  # larger than any time or ratio, and smaller than what overflows
 
 
@@ -68,12 +69,21 @@ class Measurement:
     speedup: float | None = None
     low: float | None = None
     high: float | None = None
-    timings: tuple[Timing, ...] = ()
+    timings: tuple[Timing, ...] = field(default_factory=tuple)
     stopped_early: bool = False
     cost: Cost = field(default_factory=Cost)
     method: str = ""
     device: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """`timings` of a measurement that was read with a way to make them: most of them are never looked at."""
+            if name != "timings" or _MAKE_TIMINGS not in vars(self):
+                raise AttributeError(f"a measurement has no {name!r}")
+            vars(self)[name] = vars(self).pop(_MAKE_TIMINGS)()
+            return vars(self)[name]
 
     @property
     def ok(self) -> bool:
@@ -115,48 +125,70 @@ class Measurement:
         }
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Measurement:
-        """The measurement that `to_dict` described; ValueError, KeyError or TypeError where it makes no sense."""
-        measurement = Measurement(
-            status=Status(data["status"]),
-            message=data["message"],
-            speedup=data["speedup"],
-            low=data["low"],
-            high=data["high"],
-            timings=tuple(_timing(timing) for timing in data["timings"]),
-            stopped_early=data["stopped_early"],
-            cost=typed(Cost(**data["cost"])),
-            method=data["method"],
-            device=data["device"],
-            conditions=dict(data.get("conditions", {})),
-        )
-        if measurement.ok and measurement.speedup is None:
+    def from_dict(data: Mapping[str, Any], make_timings: Callable[[], tuple[Timing, ...]] | None = None) -> Measurement:
+        """The measurement that `to_dict` described. Its timings are those of `make_timings` if that is given.
+
+        Raises ValueError, KeyError or TypeError if it makes no sense.
+        """
+        status, speedup, low, high = Status(data["status"]), data["speedup"], data["low"], data["high"]
+        message, method, device = data["message"], data["method"], data["device"]
+        stopped_early, cost, conditions = data["stopped_early"], _cost(data["cost"]), dict(data.get("conditions", ()))
+        fields = {
+            "status": status,
+            "message": message,
+            "speedup": speedup,
+            "low": low,
+            "high": high,
+            "stopped_early": stopped_early,
+            "cost": cost,
+            "method": method,
+            "device": device,
+            "conditions": conditions,
+        }
+        if make_timings is None:
+            fields["timings"] = tuple([_timing(timing) for timing in data["timings"]])
+        else:
+            fields[_MAKE_TIMINGS] = make_timings
+        if status is Status.OK and speedup is None:
             raise ValueError("it is ok without a speedup")
-        if not all(value is None or value > 0 for value in (measurement.speedup, measurement.low, measurement.high)):
-            raise ValueError("its speedup is no positive number")
-        if "others" in measurement.conditions:
-            _check_contention(measurement.conditions)
+        if not ((speedup is None or speedup > 0) and (low is None or low > 0) and (high is None or high > 0)):
+            raise ValueError("its speedup is not a positive number")
+        if "others" in conditions:
+            _check_contention(conditions)
+        measurement = unchecked(Measurement, fields)
+        figures = () if speedup is low is high is None else (speedup, low, high)
+        texts = (message, method, device, *conditions)
+        if all_finite(figures) and all_text(texts) and type(stopped_early) is bool:
+            return measurement
         return typed(measurement)
 
 
+def _cost(data: Mapping[str, Any]) -> Cost:
+    cost = Cost(**data)
+    return cost if all_finite((cost.build_s, cost.device_s, cost.wall_s)) else typed(cost)
+
+
 def _check_contention(conditions: Mapping[str, Any]) -> None:
-    """ValueError or KeyError where the conditions of a CPU's timing are not what a report counts on."""
+    """Raises ValueError or KeyError if the conditions of a CPU's timing are not what a report counts on."""
     if not all(finite(conditions[name]) for name in ("others", "load", "cores")):
-        raise ValueError("the load of its machine is no number")
+        raise ValueError("the load of its machine is not a number")
     if not isinstance(conditions["disturbed"], bool):
         raise ValueError(f"it was disturbed: {conditions['disturbed']!r}")
 
 
 def _timing(data: Mapping[str, Any]) -> Timing:
-    """The timing that `to_dict` described. Written for speed: a journal or catalogue holds thousands of these."""
+    """The timing that `to_dict` described."""
     workload, speedup, low, high = data["workload"], data["speedup"], data["low"], data["high"]
     reference_us, candidate_us = tuple(data["reference_us"]), tuple(data["candidate_us"])
-    samples = reference_us + candidate_us
-    # Comparisons raise TypeError where one of them is no number; the sum of samples is not finite where one is not.
-    if not (reference_us and candidate_us and min(samples) > 0 and sum(samples) < _MOST):
-        raise ValueError("a workload has samples that are no times")
-    if not (0 < speedup < _MOST and 0 < low < _MOST and 0 < high < _MOST):
-        raise ValueError("a workload has a speedup that is no positive number")
+    if not (reference_us and candidate_us and are_times(reference_us + candidate_us)):
+        raise ValueError("a workload has samples that are not times")
+    if not are_times((speedup, low, high)):
+        raise ValueError("a workload has a speedup that is not a positive number")
     if not isinstance(workload, str):
         raise ValueError(f"a workload is named {workload!r}")
     return Timing(workload, reference_us, candidate_us, speedup, low, high)
+
+
+def are_times(values: Sequence[float]) -> bool:
+    """Whether all are positive and finite. Raises TypeError if one is not a number."""
+    return min(values) > 0 and sum(values) < _MOST  # a sum is not finite if one of its terms is not

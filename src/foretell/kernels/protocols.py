@@ -16,7 +16,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.task import Task
-from foretell.kernels.typed import typed
+from foretell.kernels.typed import all_finite, all_text, typed, unchecked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,14 @@ class Build:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Build:
-        return typed(Build(Status(data["status"]), data["message"], dict(data["features"]), None, data["seconds"]))
+        """The build that `to_dict` described; ValueError, KeyError or TypeError where it makes no sense."""
+        message, features, seconds = data["message"], dict(data["features"]), data["seconds"]
+        status = Status(data["status"])
+        fields = {"status": status, "message": message, "features": features, "artifact": None, "seconds": seconds}
+        build = unchecked(Build, fields)
+        if type(message) is str and all_finite((*features.values(), seconds)) and all_text(features):
+            return build
+        return typed(build)
 
 
 @dataclass(frozen=True)

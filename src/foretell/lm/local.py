@@ -26,10 +26,14 @@ from foretell.lm.adapter import WrongBase, check_adapter, check_base
 from foretell.lm.attention import unplanned
 from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Message, Reply, Request, Trouble, Usage
-from foretell.received import check_folder, open_plain
+from foretell.received import NotPlain, check_folder, open_plain
 
 END_WORDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
 _ENDLESS = 10**7  # a context length beyond this is how a tokenizer says that it has none
+
+
+class CannotLoad(RuntimeError):
+    """Weights that cannot be read. Asking again does not help, and a silent fallback would hide it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class _Prompt:
 class LocalModel:
     """A model in this process. One question at a time: `ask` may be called from threads, which then wait.
 
-    Weights that cannot be loaded are a failure of every request; WrongBase where the adapter is not for them. With a
+    `ask` raises CannotLoad if the weights cannot be read and WrongBase if the adapter is not for them. With a
     temperature, a seed fixes the batch that a request happens to be in; without one (temperature 0) answers do not
     depend on their neighbours, rounding aside.
     """
@@ -91,11 +95,11 @@ class LocalModel:
         with self._lock:
             try:
                 model, tokenizer = self.load()
-            except (WrongBase, MissingPackage):
+            except (WrongBase, MissingPackage, NotPlain):
                 raise  # asking again will not help, nor will a forecast by other means
             except Exception as error:  # readers of weights raise anything, a plain Exception too
-                text = f"cannot load {self._weights.path} ({type(error).__name__}: {str(error)[:300]})"
-                return [Failure(Trouble.UNREACHABLE, text) for _ in requests]
+                reason = f"{type(error).__name__}: {str(error)[:300]}"
+                raise CannotLoad(f"cannot load the weights {self._weights.path} ({reason})") from error
             return _Session(model, tokenizer, self._weights).ask(requests)
 
     def load(self) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ _PROBABILITY_SLACK = 1e-3  # what rounding of logarithms may add to a probabilit
 class Trouble(StrEnum):
     """Why there is no reply. Closed: every failure is one of these."""
 
-    UNREACHABLE = "unreachable"  # no connection, a connection that broke, weights that cannot be loaded
+    UNREACHABLE = "unreachable"  # no connection, a connection that broke
     REFUSED = "refused"  # the request is not accepted as it is: asking again would not help
     RATE_LIMITED = "rate_limited"
     SERVER_ERROR = "server_error"

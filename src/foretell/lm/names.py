@@ -18,6 +18,7 @@ from foretell.lm.model import LanguageModel
 FORMS = "openai:MODEL@URL (such as openai:qwen3-8b@http://localhost:8000/v1), local:PATH and files:FOLDER"
 
 _Options = Mapping[str, str]
+_HUB_ID = re.compile(r"(?!.*\.gguf$)(?:[\w-][\w.-]*/)?[\w-][\w.-]*")  # may be a folder too; anything else is a path
 
 
 class BadModelName(ValueError):
@@ -102,6 +103,8 @@ def _local(rest: str, options: _Options) -> LanguageModel:
 
     check("train", "torch", "transformers")
     path = str(Path(rest).expanduser()) if rest.startswith("~") else rest
+    if not _HUB_ID.fullmatch(path) and not Path(path).exists():
+        raise BadModelName(f"there are no weights at {path}; a folder, a .gguf file or a hub id such as org/name")
     adapter, dtype, device = options.get("adapter"), options.get("dtype", "auto"), options.get("device", "auto")
     if adapter is None and is_adapter(Path(path)):
         path, adapter = _base_of(Path(path), options.get("base")), path
@@ -115,7 +118,7 @@ def _base_of(adapter: Path, given: str | None) -> str:
     named = given or json.loads((adapter / PEFT_CONFIG).read_text()).get("base_model_name_or_path") or ""
     if Path(named).expanduser().exists():
         return str(Path(named).expanduser())
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", named) and not named.endswith(".gguf"):
+    if "/" in named and _HUB_ID.fullmatch(named):
         return str(named)
     raise BadModelName(
         f"the base of the adapter {adapter} ({named or 'unknown'}) is not here: local:{adapter}?base=PATH"

@@ -18,6 +18,8 @@ from foretell.kernels.search import Event, Finished, Measured, Round, RunState, 
 from foretell.kernels.store import read_journal
 from tests.kernels.search.world import make_search, small
 
+EXAMPLES = Path(__file__).parents[3] / "examples" / "ask_tell"
+
 
 def assert_same(a: RunState, b: RunState) -> None:
     left, right = dict(vars(a)), dict(vars(b))
@@ -93,6 +95,16 @@ def test_values_follow_from_what_is_known(tmp_path: Path) -> None:
         else:
             assert node.value is None
     assert state.saved_s == pytest.approx(0.25 * (state.trusted + state.dropped))
+
+
+@pytest.mark.parametrize("run_dir", sorted(EXAMPLES.glob("*/")), ids=lambda path: path.name)
+def test_journals_of_earlier_versions_are_read(run_dir: Path) -> None:
+    """Those of the examples hold samples and forecasts as plain numbers."""
+    assert '"reference_us":[' in (run_dir / "journal.jsonl").read_text()
+    state = load_run(run_dir)
+    assert_books_balance(state)
+    best = state.best
+    assert best is not None and best.verified is not None and best.verified.timings[0].reference_us
 
 
 def test_events_out_of_place_are_refused(tmp_path: Path) -> None:

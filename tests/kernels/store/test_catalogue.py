@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import resource
 import sqlite3
+from array import array
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +18,7 @@ import pytest
 from foretell.kernels import library
 from foretell.kernels.bench.fake import FAKE_DEVICE
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.protocols import Build
 from foretell.kernels.store import Catalogue, CatalogueDamaged, StorageFailed, StorageFull, catalogue_key
 from foretell.kernels.store.catalogue import _checksum
@@ -161,6 +163,25 @@ def test_an_odd_row_with_a_valid_checksum_is_skipped(column: str, value: object,
     # The column `task` holds text whatever is put there, so that row is sound, of a task that nobody knows.
     assert len(list(catalogue.rows())) + catalogue.skipped == 2
     assert catalogue.skipped == (column != "task")
+
+
+def test_rows_whose_timings_are_objects_are_read(tmp_path: Path) -> None:
+    """The form of rows before samples, speedups and intervals were packed together."""
+    path = tmp_path / "c.sqlite"
+    times = (Timing("n=1", (4.0, 4.1), (2.0, 2.1), 2.0, 1.9, 2.1), Timing("n=2", (6.0,), (2.0,), 3.0, 2.9, 3.1))
+    expected = replace(outcome(2.5), timings=times)
+    assert Catalogue(path).put(TASK, candidate(0), BUILD, FAKE_DEVICE, expected)
+    timings = expected.to_dict()["timings"]
+    samples = [timing[name] for timing in timings for name in ("reference_us", "candidate_us")]
+    counted = [t | {name: len(t[name]) for name in ("reference_us", "candidate_us")} for t in timings]
+    columns = "key, definition, task, device, candidate, measured_at, source, record, samples"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        row = list(connection.execute(f"SELECT {columns} FROM measurements").fetchone())
+        record = json.loads(row[7])
+        record["measurement"]["timings"] = counted
+        row[7], row[8] = json.dumps(record), array("d", [us for times in samples for us in times]).tobytes()
+        connection.execute("UPDATE measurements SET record = ?, samples = ?, crc = ?", (*row[7:], _checksum(row)))
+    assert [row.measurement for row in Catalogue(path).rows()] == [expected]
 
 
 def test_an_empty_file_is_an_empty_catalogue(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels.candidate import LANGUAGES
+from foretell.kernels.corpus.combined import PARTS, are_parts
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.errors import StoreError
 from foretell.kernels.typed import finite
@@ -78,6 +79,10 @@ def _is_object(value: object) -> bool:
     return isinstance(found, dict) and isinstance(found.get("knobs", {}), dict)
 
 
+def _is_conditions(value: object) -> bool:
+    return _is_object(value) and are_parts(json.loads(value or "{}").get(PARTS, []))  # type: ignore[arg-type]
+
+
 def _is_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
@@ -119,7 +124,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "kind": ("cpu or gpu", lambda value: _is_text(value) and value in KINDS),
     "language": ("one of " + ", ".join(sorted(LANGUAGES)), lambda value: _is_text(value) and value in LANGUAGES),
     "detail": ("a JSON object", _is_object),
-    "conditions": ("a JSON object", _is_object),
+    "conditions": ("a JSON object, with the parts of a combined row if it is one", _is_conditions),
     "parents": ("a list of text", _is_texts),
     "features": ("numbers by name", _is_features),
     "workloads": ("workloads with positive times", _is_workloads),

@@ -12,6 +12,7 @@ import numpy as np
 from foretell.extras import require
 from foretell.kernels.candidate import Candidate, stripped
 from foretell.kernels.corpus.check import CorpusDamaged, checked
+from foretell.kernels.corpus.combined import combined
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
@@ -144,7 +145,10 @@ def known_ids(folder: Path = FOLDER) -> set[str]:
 
 
 def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
-    """What a search measured, as a catalogue would have it; faults of the machine and reused results are left out."""
+    """What a search measured, as a catalogue would have it.
+
+    Faults of the machine, reused results and measurements that other processes disturbed are left out.
+    """
     from foretell.kernels.search.load import load_run
 
     state = load_run(run_dir)
@@ -155,6 +159,8 @@ def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
     for node in state.nodes.values():
         outcome = node.measurement
         if outcome is None or node.reused or outcome.status is Status.INFRASTRUCTURE:
+            continue
+        if outcome.conditions.get("disturbed") is True:
             continue
         task = get(node.candidate.task, device.kind)
         yield {
@@ -171,18 +177,16 @@ def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
 def merge(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
     """Add catalogues (files) and runs (folders) to the tables, one for each kind of device; rows of each afterwards.
 
-    Of several measurements with one key the latest counts.
+    Several measurements with one key are combined into one row (see `combined`).
     """
     found = (record for path in sources for record in (run_records(path) if path.is_dir() else records(path)))
     fresh = [row(record) for record in found]
     counts = {}
     for kind in sorted({r["kind"] for r in fresh}):
         path = folder / f"corpus_{kind}.parquet"
-        kept = {r["key"]: r for r in read_file(path)} if path.exists() else {}
-        for each in fresh:
-            older = kept.get(each["key"])
-            if each["kind"] == kind and (older is None or older["measured_at"] < each["measured_at"]):
-                kept[each["key"]] = each
+        rows_of: dict[str, list[dict[str, Any]]] = {}
+        for each in (*(read_file(path) if path.exists() else ()), *(r for r in fresh if r["kind"] == kind)):
+            rows_of.setdefault(each["key"], []).append(each)
         folder.mkdir(parents=True, exist_ok=True)
-        counts[kind] = write(path, kept.values())
+        counts[kind] = write(path, [combined(rows) for rows in rows_of.values()])
     return counts

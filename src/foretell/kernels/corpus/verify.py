@@ -9,8 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from foretell.kernels.candidate import TELLING_NAME, Candidate, stripped
+from foretell.kernels.corpus.combined import parts_of
 from foretell.kernels.corpus.splits import alike, split_of
 from foretell.kernels.measurement import Status
+from foretell.kernels.store.combine import pool
 
 _CHUNK = 500  # rows handed to a process at a time
 _LOG_ROOM = 0.02  # medians of pairs, each rounded to float32, against the speedup stored beside them
@@ -50,8 +52,11 @@ def _row(r: Mapping[str, Any]) -> Iterator[str]:
         yield "no workloads"
         return
     mean = math.exp(sum(math.log(w["speedup"]) for w in r["workloads"]) / len(r["workloads"]))
-    if abs(math.log(mean / r["speedup"])) > _LOG_ROOM:
+    parts = [(p.speedup, p.low, p.high) for p in parts_of(r) if p.speedup and p.low and p.high]
+    if all(abs(math.log(mean / speedup)) > _LOG_ROOM for speedup, _, _ in parts):
         yield f"speedup {r['speedup']:.4f}, but its workloads give {mean:.4f}"
+    if len(parts) > 1 and abs(math.log(pool(parts).speedup / r["speedup"])) > _LOG_ROOM:
+        yield f"speedup {r['speedup']:.4f}, but its parts give {pool(parts).speedup:.4f}"
     for w in r["workloads"]:
         if abs(math.log(2.0 ** w["log2_ratio"][2] / w["speedup"])) > _LOG_ROOM:
             yield f"{w['name']}: speedup {w['speedup']:.4f}, but its pairs give {2.0 ** w['log2_ratio'][2]:.4f}"

@@ -15,6 +15,7 @@ from foretell.belief import Forecast
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement
+from foretell.kernels.packed import forecast_from_json, forecast_to_json, measurement_from_json, measurement_to_json
 from foretell.kernels.policy import Action
 from foretell.kernels.protocols import Build
 from foretell.kernels.search.config import SearchConfig
@@ -94,7 +95,7 @@ class Child:
         return {
             "candidate": self.candidate.to_dict(),
             "build": self.build.to_dict(),
-            "forecast": self.forecast.as_dict(),
+            "forecast": forecast_to_json(self.forecast),
             "action": self.action.value,
             "reason": self.reason,
             "audit": self.audit,
@@ -102,15 +103,16 @@ class Child:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Child:
-        return typed(
-            Child(
-                _candidate(data["candidate"]),
-                Build.from_dict(data["build"]),
-                Forecast.from_dict(data["forecast"]),
-                Action(data["action"]),
-                data["reason"],
-                data["audit"],
-            )
+        reason, audit = data["reason"], data["audit"]
+        if type(reason) is not str or type(audit) is not bool:  # the rest is checked where it is made
+            raise ValueError(f"a decision has the reason {reason!r} and the audit {audit!r}")
+        return Child(
+            _candidate(data["candidate"]),
+            Build.from_dict(data["build"]),
+            forecast_from_json(data["forecast"]),
+            Action(data["action"]),
+            reason,
+            audit,
         )
 
 
@@ -123,11 +125,11 @@ class Again:
     reason: str
 
     def to_payload(self) -> dict[str, Any]:
-        return {"id": self.id, "forecast": self.forecast.as_dict(), "reason": self.reason}
+        return {"id": self.id, "forecast": forecast_to_json(self.forecast), "reason": self.reason}
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Again:
-        return typed(Again(data["id"], Forecast.from_dict(data["forecast"]), data["reason"]))
+        return typed(Again(data["id"], forecast_from_json(data["forecast"]), data["reason"]))
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class Measured:
     def to_payload(self) -> dict[str, Any]:
         payload = {
             "id": self.id,
-            "measurement": self.measurement.to_dict(),
+            "measurement": measurement_to_json(self.measurement),
             "audit": self.audit,
             "reused": self.reused,
         }
@@ -192,8 +194,10 @@ class Measured:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Measured:
-        measurement = Measurement.from_dict(data["measurement"])
-        return typed(Measured(data["id"], measurement, data["audit"], data["reused"], data.get("seal", "")))
+        node_id, audit, reused, seal = data["id"], data["audit"], data["reused"], data.get("seal", "")
+        if not (type(node_id) is type(seal) is str and type(audit) is type(reused) is bool):
+            raise ValueError(f"a measurement has the id {node_id!r}, audit {audit!r}, reused {reused!r}, seal {seal!r}")
+        return Measured(node_id, measurement_from_json(data["measurement"]), audit, reused, seal)
 
 
 @dataclass(frozen=True)
@@ -206,11 +210,11 @@ class Verified:
     measurement: Measurement
 
     def to_payload(self) -> dict[str, Any]:
-        return {"id": self.id, "measurement": self.measurement.to_dict()}
+        return {"id": self.id, "measurement": measurement_to_json(self.measurement)}
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> Verified:
-        return typed(Verified(data["id"], Measurement.from_dict(data["measurement"])))
+        return typed(Verified(data["id"], measurement_from_json(data["measurement"])))
 
 
 @dataclass(frozen=True)

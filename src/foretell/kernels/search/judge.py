@@ -13,10 +13,10 @@ from foretell.kernels.profiles import Profile
 from foretell.kernels.protocols import Bench, Build
 from foretell.kernels.search.state import Node
 from foretell.kernels.store.catalogue import Catalogue, catalogue_key
+from foretell.kernels.store.claim import Claim
 from foretell.kernels.store.seal import is_sealed, seal
 from foretell.kernels.task import Task
 
-_RESERVATION_S = 300.0  # renewed while a batch goes on; a process that is gone loses its reservations at once
 _POLL_S = 0.1
 
 
@@ -76,40 +76,24 @@ class Judge:
         """
         waiting = {node.id: node for node in nodes}
         while waiting:
-            mine = self._reserved(list(waiting.values()))
-            try:
+            candidates = [node.candidate for node in waiting.values()]
+            with Claim(self._catalogue, self._task, candidates, self._bench.device) as claim:
+                ids = claim.ids
+                mine = [node for node in waiting.values() if node.id in ids]
                 for node in mine:
                     if (kept := self.recall(node)) is not None:
                         yield node, kept, True
                         del waiting[node.id]
-                reserved_at_s = time.monotonic()
                 for node, outcome in self.measure([node for node in mine if node.id in waiting], hopeless_below):
                     yield node, outcome, False
                     del waiting[node.id]
-                    if time.monotonic() - reserved_at_s > _RESERVATION_S / 2:
-                        self._reserved([node for node in mine if node.id in waiting])
-                        reserved_at_s = time.monotonic()
-            finally:
-                self._release(mine)
+                    claim.renew(waiting)
             if not mine:
                 time.sleep(_POLL_S)
                 for node in list(waiting.values()):
                     if (kept := self.recall(node)) is not None:
                         yield node, kept, True
                         del waiting[node.id]
-
-    def _reserved(self, nodes: Sequence[Node]) -> list[Node]:
-        """Those of the nodes that no other process is measuring, reserved for this one."""
-        if self._catalogue is None or not nodes:
-            return list(nodes)
-        candidates = [node.candidate for node in nodes]
-        taken = self._catalogue.reserve(self._task, candidates, self._bench.device, _RESERVATION_S)
-        ids = {candidate.id for candidate in taken}
-        return [node for node in nodes if node.id in ids]
-
-    def _release(self, nodes: Sequence[Node]) -> None:
-        if self._catalogue is not None and nodes:
-            self._catalogue.release(self._task, [node.candidate for node in nodes], self._bench.device)
 
     def _watch(self, outcome: Measurement) -> None:
         self._faults_in_a_row = self._faults_in_a_row + 1 if outcome.status is Status.INFRASTRUCTURE else 0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from foretell.kernels.search.events import event_from
 from foretell.kernels.search.state import RunState
 from foretell.kernels.store.errors import JournalDamaged
-from foretell.kernels.store.journal import JOURNAL_NAME, Entry, read_journal
+from foretell.kernels.store.journal import JOURNAL_NAME, Entry, entries_of
 from foretell.kernels.store.seal import is_sealed
 
 
@@ -20,7 +20,7 @@ def load_run(run_dir: Path) -> RunState:
     NoRun where there is none, JournalDamaged where the journal is not what was written.
     """
     with _without_collector():
-        return replay(run_dir / JOURNAL_NAME, read_journal(run_dir).entries)
+        return replay(run_dir / JOURNAL_NAME, entries_of(run_dir))
 
 
 def started_here(state: RunState) -> bool:
@@ -41,7 +41,7 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def replay(path: Path, entries: Sequence[Entry]) -> RunState:
+def replay(path: Path, entries: Iterable[Entry]) -> RunState:
     """The state after these entries; JournalDamaged with the line number where one makes no sense."""
     state = RunState()
     for number, entry in enumerate(entries, start=1):

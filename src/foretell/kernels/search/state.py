@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,19 @@ from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.policy import Action
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.search.descriptor import cell_of
-from foretell.kernels.search.events import Again, Event, Finished, Measured, Round, RunStarted, StopReason, Verified
+from foretell.kernels.search.events import (
+    Again,
+    Child,
+    Event,
+    Finished,
+    Measured,
+    Round,
+    RunStarted,
+    StopReason,
+    Verified,
+)
 from foretell.kernels.search.strategy import Archive
+from foretell.kernels.typed import unchecked
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,12 @@ class Node:
     measurement: Measurement | None = None
     reused: bool = False
     verified: Measurement | None = None
+
+    @staticmethod
+    def of(child: Child, round_: int, parents: tuple[str, ...]) -> Node:
+        """The node of a child that nothing was measured of yet."""
+        unmeasured = {"measurement": None, "reused": False, "verified": None}
+        return unchecked(Node, {**vars(child), "round": round_, "parents": parents, **unmeasured})
 
     @property
     def id(self) -> str:
@@ -112,7 +129,7 @@ class RunState:
             case Measured():
                 self._apply_measured(event)
             case Verified():
-                self.nodes[event.id] = replace(self.nodes[event.id], verified=event.measurement)
+                self.nodes[event.id] = _changed(self.nodes[event.id], verified=event.measurement)
                 self.verified.append(event.id)
                 self.verify_s += event.measurement.cost.device_s
             case Finished():
@@ -131,9 +148,7 @@ class RunState:
             if candidate.id in self.known:
                 raise ValueError(f"candidate {candidate.id} is proposed twice")
             parents = tuple(parent for parent in candidate.parents if parent in self.known) or event.parents[:1]
-            node = Node(
-                candidate, child.build, child.forecast, child.action, child.reason, child.audit, event.round, parents
-            )
+            node = Node.of(child, event.round, parents)
             self.nodes[candidate.id] = node
             self.archive.add(candidate.id, parents, node.value, partial(cell_of, candidate, node.build))
             if not node.build.ok:
@@ -156,7 +171,7 @@ class RunState:
         node = self.nodes[again.id]
         self.trusted -= node.action is Action.TRUST
         self.dropped -= node.action is Action.DROP
-        node = replace(node, forecast=again.forecast, action=Action.MEASURE, reason=again.reason)
+        node = _changed(node, forecast=again.forecast, action=Action.MEASURE, reason=again.reason)
         self.nodes[node.id] = node
         self.archive.set_value(node.id, node.value)
         return node.id
@@ -168,7 +183,7 @@ class RunState:
         measurement = event.measurement
         if event.seal:
             self.seals[event.id] = event.seal
-        node = replace(self.nodes[event.id], measurement=measurement, reused=event.reused)
+        node = _changed(self.nodes[event.id], measurement=measurement, reused=event.reused)
         self.nodes[event.id] = node
         self.archive.set_value(event.id, node.value)
         if not event.reused:
@@ -277,6 +292,11 @@ class RunState:
         if self.started is None:
             raise ValueError("the run has not started")
         return self.started
+
+
+def _changed(node: Node, **fields: Any) -> Node:
+    """The node with other values in these fields: what `dataclasses.replace` does, in a fifth of the time."""
+    return unchecked(Node, {**vars(node), **fields})
 
 
 def _promise(forecast: Forecast) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+_FIRST_SIZE = 16  # nodes; doubled when full
 Cell = tuple[int, ...]  # a class of behaviour: nodes with the same numbers are built alike (see `descriptor`)
 
 
@@ -32,12 +35,14 @@ class Archive:
         self.children: list[list[int]] = []
         self.expansions = 0
         self._index: dict[str, int] = {}
-        self._values: FloatArray = np.full(16, np.nan)
-        self._best_child: FloatArray = np.full(16, np.nan)
-        self._visits: IntArray = np.zeros(16, dtype=np.int64)
-        self._expanded: IntArray = np.zeros(16, dtype=np.int64)
-        self._depths: IntArray = np.zeros(16, dtype=np.int64)
-        self._cells: IntArray = np.full(16, -1, dtype=np.int64)
+        self._visits: IntArray = np.zeros(0, dtype=np.int64)
+        self._expanded: IntArray = np.zeros(0, dtype=np.int64)
+        self._cells: IntArray = np.zeros(0, dtype=np.int64)
+        # Read and written one by one for each node: numpy would take several times as long.
+        self._values = array("d")
+        self._best_child = array("d")
+        self._depths = array("q")
+        self._grow(_FIRST_SIZE)
         self._cell_of: list[Callable[[], Cell]] = []
         self._cell_number: dict[Cell, int] = {}
 
@@ -46,11 +51,11 @@ class Archive:
 
     @property
     def values(self) -> FloatArray:
-        return self._values[: len(self.ids)]
+        return np.frombuffer(self._values, dtype=np.float64, count=len(self.ids))
 
     @property
     def best_child(self) -> FloatArray:
-        return self._best_child[: len(self.ids)]
+        return np.frombuffer(self._best_child, dtype=np.float64, count=len(self.ids))
 
     @property
     def visits(self) -> IntArray:
@@ -62,7 +67,7 @@ class Archive:
 
     @property
     def depths(self) -> IntArray:
-        return self._depths[: len(self.ids)]
+        return np.frombuffer(self._depths, dtype=np.int64, count=len(self.ids))
 
     def cells(self) -> IntArray:
         """Numbers that are equal for nodes of the same cell; -1 for nodes that never had a value.
@@ -90,14 +95,10 @@ class Archive:
         """
         index = len(self.ids)
         if index == len(self._values):
-            self._values = np.concatenate((self._values, np.full(index, np.nan)))
-            self._best_child = np.concatenate((self._best_child, np.full(index, np.nan)))
-            self._visits = np.concatenate((self._visits, np.zeros(index, dtype=np.int64)))
-            self._expanded = np.concatenate((self._expanded, np.zeros(index, dtype=np.int64)))
-            self._depths = np.concatenate((self._depths, np.zeros(index, dtype=np.int64)))
-            self._cells = np.concatenate((self._cells, np.full(index, -1, dtype=np.int64)))
-        above = tuple(self._index[parent] for parent in parents)
-        self._depths[index] = min((int(self._depths[parent]) + 1 for parent in above), default=0)
+            self._grow(2 * index)
+        above = tuple([self._index[parent] for parent in parents])
+        if above:
+            self._depths[index] = min([self._depths[parent] for parent in above]) + 1
         self.ids.append(node_id)
         self.parents.append(above)
         self.children.append([])
@@ -110,16 +111,15 @@ class Archive:
     def set_value(self, node_id: str, value: float | None) -> None:
         """Give a node a value (log2 speedup) or take it away."""
         index = self._index[node_id]
-        before, after = self._values[index], np.nan if value is None else value
+        before, after = self._values[index], math.nan if value is None else value
         self._values[index] = after
         for parent in self.parents[index]:
             best = self._best_child[parent]
             if before == best and not after >= best:
-                siblings = self._values[self.children[parent]]
-                known = siblings[~np.isnan(siblings)]
-                self._best_child[parent] = known.max() if len(known) else np.nan
-            else:
-                self._best_child[parent] = np.fmax(best, after)
+                siblings = [self._values[child] for child in self.children[parent]]
+                self._best_child[parent] = max([one for one in siblings if one == one], default=math.nan)
+            elif after > best or best != best:  # NaN is not itself
+                self._best_child[parent] = after
 
     def expand(self, node_ids: Sequence[str]) -> None:
         """Count one expansion of each node, for it and all its ancestors."""
@@ -128,6 +128,16 @@ class Archive:
             self._visits[[index, *self.ancestors(index)]] += 1
             self._expanded[index] += 1
         self.expansions += len(node_ids)
+
+    def _grow(self, size: int) -> None:
+        """Make room for `size` nodes in new arrays: there may be views of the old ones."""
+        more = size - len(self._values)
+        self._values = self._values + array("d", [math.nan]) * more
+        self._best_child = self._best_child + array("d", [math.nan]) * more
+        self._depths = self._depths + array("q", [0]) * more
+        self._visits = np.concatenate((self._visits, np.zeros(more, dtype=np.int64)))
+        self._expanded = np.concatenate((self._expanded, np.zeros(more, dtype=np.int64)))
+        self._cells = np.concatenate((self._cells, np.full(more, -1, dtype=np.int64)))
 
     def ancestors(self, index: int) -> set[int]:
         """Indices of all nodes above a node, itself left out."""

@@ -15,7 +15,6 @@ import sqlite3
 import struct
 import time
 import zlib
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 from foretell.kernels.candidate import LANGUAGES, Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.packed import pack_measurement, unpack_measurement
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.store import reservations
 from foretell.kernels.store.combine import combine, majority, pool
@@ -48,7 +48,6 @@ CREATE INDEX by_task ON measurements (task, device, key, status, speedup, low, h
 """
 _KEY_CHARS = 32
 _COLUMNS = "key, definition, task, device, candidate, measured_at, source, record, samples, crc"
-_SAMPLES = ("reference_us", "candidate_us")
 _KEYS_PER_QUERY = 200
 _DECODING_ERRORS = (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
@@ -186,7 +185,7 @@ class Catalogue:
         """
         if measurement.status is Status.INFRASTRUCTURE or measurement.conditions.get("disturbed") is True:
             return False
-        outcome, samples = _pack(measurement)
+        outcome, samples = pack_measurement(measurement)
         record = json.dumps(
             {"candidate": candidate.to_dict() | {"source": ""}, "build": build.to_dict(), "measurement": outcome},
             separators=(",", ":"),
@@ -284,25 +283,14 @@ def _checksum(row: Sequence[Any]) -> int:
     return zlib.crc32(samples, zlib.crc32("\n".join(map(str, texts)).encode("utf-8", "replace")))
 
 
-def _pack(measurement: Measurement) -> tuple[dict[str, Any], bytes]:
-    """A measurement as plain JSON with the number of samples in their place, and the samples as doubles.
-
-    Samples are most of a measurement: read as JSON they would take ten times as long.
-    """
-    data = measurement.to_dict()
-    samples = array("d")
-    for timing in data["timings"]:
-        for name in _SAMPLES:
-            samples.extend(timing[name])
-            timing[name] = len(timing[name])
-    return data, samples.tobytes()
-
-
 def _unpack(data: dict[str, Any], packed: bytes) -> Measurement:
+    """The measurement of a row; in rows of an earlier form, `timings` are objects with numbers of samples."""
+    if not any(isinstance(timing, dict) for timing in data["timings"]):
+        return unpack_measurement(data, packed)
     samples = struct.unpack(f"{len(packed) // 8}d", packed)
     start = 0
     for timing in data["timings"]:
-        for name in _SAMPLES:
+        for name in ("reference_us", "candidate_us"):
             first, start = start, start + timing[name]
             timing[name] = samples[first:start]
     if start != len(samples):

@@ -11,7 +11,7 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,13 @@ from typing import Any
 from foretell.kernels.store import lines
 from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StoreError
 from foretell.kernels.typed import finite
-from foretell.received import open_plain, read_plain
+from foretell.received import MOST_BYTES, open_plain, read_plain
 
 JOURNAL_NAME = "journal.jsonl"
 LOCK_NAME = "lock"
 _MEMBERS = {"n", "t", "event", "payload"}
 _HEAD = re.compile(rb'\{"n":\d+,"t":([0-9.e+-]+),"event":"(\w+)","payload":')
+_BUFFER_BYTES = 1 << 20
 _END_OF_TIME_S = 253402300800.0  # the year 10000, which no calendar here reaches
 
 
@@ -73,6 +74,16 @@ def read_journal(run_dir: Path) -> Content:
     if not content.entries:
         raise NoRun(run_dir)
     return content
+
+
+def entries_of(run_dir: Path) -> Iterator[Entry]:
+    """The entries of a run's journal one by one, as `read_journal` has them: for a long one, far less memory."""
+    found = False
+    for entry in _Reader(run_dir / JOURNAL_NAME):
+        found = True
+        yield entry
+    if not found:
+        raise NoRun(run_dir)
 
 
 def read_moments(run_dir: Path) -> list[tuple[float, str]]:
@@ -165,37 +176,58 @@ class Journal:
         self.close()
 
 
-def _read(path: Path) -> Content:
-    data = _content(path)
-    pieces = data.split(b"\n")
-    closed = pieces[-1] == b""
-    if closed:
-        pieces.pop()
-    entries: list[Entry] = []
-    size_bytes = 0
-    for number, line in enumerate(pieces, start=1):
-        if not lines.is_whole(line):
-            if number == len(pieces):
-                return Content(entries, size_bytes, Torn(number, len(data) - size_bytes))
-            raise JournalDamaged(path, number, "its checksum does not match its text")
+class _Reader:
+    """Reads a journal line by line; `size_bytes`, `torn` and `unclosed` (see `Content`) are known at the end.
+
+    There are no entries if there is no file; NotPlain if it is a link.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size_bytes = 0
+        self.torn: Torn | None = None
+        self.unclosed = False
+
+    def __iter__(self) -> Iterator[Entry]:
         try:
-            record = lines.decode(line)
+            descriptor = open_plain(self.path)
+        except FileNotFoundError:
+            return
+        with os.fdopen(descriptor, "rb", buffering=_BUFFER_BYTES) as file:
+            if os.fstat(descriptor).st_size > MOST_BYTES:
+                raise ValueError(f"{self.path} has more than {MOST_BYTES} bytes")
+            for number, line in enumerate(file):
+                text = line.removesuffix(b"\n")
+                if not lines.is_whole(text):
+                    if file.read(1):
+                        raise JournalDamaged(self.path, number + 1, "its checksum does not match its text")
+                    self.torn = Torn(number + 1, len(line))
+                    return
+                yield self._entry(number, text)
+                self.size_bytes += len(line)
+                self.unclosed = len(text) == len(line)
+
+    def _entry(self, number: int, text: bytes) -> Entry:
+        try:
+            record = lines.decode(text)
         except (ValueError, RecursionError) as error:
-            raise JournalDamaged(path, number, f"it is not what Foretell writes ({error})") from error
+            raise self._damaged(number, f"it is not what Foretell writes ({error})") from error
         if record.keys() != _MEMBERS:
-            raise JournalDamaged(path, number, f"it has the members {sorted(record)}, not those of a journal")
-        entry = Entry(**record)
-        if entry.n != len(entries):
-            raise JournalDamaged(
-                path, number, f"it has the sequence number {entry.n} where {len(entries)} was expected"
-            )
-        if not (isinstance(entry.event, str) and isinstance(entry.payload, dict) and _is_moment(entry.t)):
-            raise JournalDamaged(path, number, "its time, event or payload is of another type")
-        entries.append(entry)
-        size_bytes += len(line) + 1
-    if closed:
-        return Content(entries, size_bytes)
-    return Content(entries, size_bytes - 1, unclosed=True)
+            raise self._damaged(number, f"it has the members {sorted(record)}, not those of a journal")
+        n, t, event, payload = record["n"], record["t"], record["event"], record["payload"]
+        if n != number:
+            raise self._damaged(number, f"it has the sequence number {n} where {number} was expected")
+        if not (isinstance(event, str) and isinstance(payload, dict) and _is_moment(t)):
+            raise self._damaged(number, "its time, event or payload is of another type")
+        return Entry(n, t, event, payload)
+
+    def _damaged(self, number: int, reason: str) -> JournalDamaged:
+        return JournalDamaged(self.path, number + 1, reason)
+
+
+def _read(path: Path) -> Content:
+    reader = _Reader(path)
+    return Content(list(reader), reader.size_bytes, reader.torn, reader.unclosed)
 
 
 def _content(path: Path) -> bytes:

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,9 +51,13 @@ def is_whole(line: bytes) -> bool:
 
 def decode(line: bytes) -> dict[str, Any]:
     """The record of a whole line (without its newline), its checksum left out; ValueError where it is none."""
-    record = _DECODER.decode(line.decode())
-    if not isinstance(record, dict):
-        raise ValueError("it is no JSON object")
+    text = line.decode()
+    try:
+        record, end = _scan(text, 0)
+    except StopIteration as error:
+        raise ValueError(f"there is no JSON at character {error.value}") from None
+    if not isinstance(record, dict) or end != len(text):
+        raise ValueError("it is not a JSON object")
     record.pop("crc", None)
     return record
 
@@ -62,7 +66,8 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"it holds {constant}, which is no number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+# What `JSONDecoder.decode` calls between two searches for blanks, of which a line has none.
+_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse))["scan_once"]
 
 
 def append(file: RawFile, path: Path, size_bytes: int, line: bytes, fsync: bool) -> int:

@@ -1,0 +1,142 @@
+"""Numbers packed for storage: samples and forecasts as little-endian doubles instead of decimal text.
+
+They are most of what a run writes down. As base64 they take half the space of JSON numbers and a fraction of the time
+to read, without loss. Readers also accept the plain forms, which earlier versions wrote.
+"""
+
+from __future__ import annotations
+
+import binascii
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from operator import lt
+from typing import Any, NamedTuple
+
+from foretell.belief import Forecast
+from foretell.belief.forecast import MAX_ABS_LOG2
+from foretell.kernels.measurement import Measurement, Timing, are_times
+from foretell.kernels.typed import unchecked
+
+_DOUBLE_BYTES = 8
+_KNOWN_LEVELS = 256  # forecasts of one kind share their levels: those of a normal are always the same
+
+
+def pack_measurement(measurement: Measurement) -> tuple[dict[str, Any], bytes]:
+    """A measurement as plain JSON in which `timings` are [workload, reference samples, candidate samples], and bytes.
+
+    The bytes are doubles: for each timing speedup, low, high, all samples of the reference, all of the candidate.
+    """
+    data = measurement.to_dict()
+    data["timings"] = [[t.workload, len(t.reference_us), len(t.candidate_us)] for t in measurement.timings]
+    values: list[float] = []
+    for t in measurement.timings:
+        values += (t.speedup, t.low, t.high, *t.reference_us, *t.candidate_us)
+    return data, _to_bytes(values)
+
+
+def unpack_measurement(data: Mapping[str, Any], packed: bytes) -> Measurement:
+    """The measurement that `pack_measurement` packed. Raises ValueError, KeyError or TypeError if it makes no sense."""
+    values = _from_bytes(packed)
+    if values and not are_times(values):
+        raise ValueError("a workload has samples or a speedup that are not positive numbers")
+    described = data["timings"]
+    count = 0
+    for workload, references, candidates in described:
+        if type(workload) is not str or type(references) is not int or type(candidates) is not int:
+            raise ValueError(f"a timing is described by {[workload, references, candidates]!r}")
+        if references < 1 or candidates < 1:
+            raise ValueError(f"a timing has {references} and {candidates} samples")
+        count += 3 + references + candidates
+    if count != len(values):
+        raise ValueError(f"it has {len(values)} numbers where {count} are described")
+    return Measurement.from_dict(data, partial(_timings, described, values))
+
+
+def _timings(described: Sequence[tuple[str, int, int]], values: tuple[float, ...]) -> tuple[Timing, ...]:
+    timings: list[Timing] = []
+    start = 0
+    for workload, references, candidates in described:
+        speedup, low, high = values[start : start + 3]
+        middle, end = start + 3 + references, start + 3 + references + candidates
+        timings.append(Timing(workload, values[start + 3 : middle], values[middle:end], speedup, low, high))
+        start = end
+    return tuple(timings)
+
+
+def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
+    """A packed measurement with its bytes as base64 in the member `samples`."""
+    data, packed = pack_measurement(measurement)
+    return data | {"samples": _to_text(packed)}
+
+
+def measurement_from_json(data: Mapping[str, Any]) -> Measurement:
+    """The measurement that `measurement_to_json` or `Measurement.to_dict` described; raises as `unpack_measurement`."""
+    if "samples" not in data:
+        return Measurement.from_dict(data)
+    return unpack_measurement(data, _from_text(data["samples"]))
+
+
+def forecast_to_json(forecast: Forecast) -> dict[str, Any]:
+    """A forecast with its knots and levels packed."""
+    return {
+        "p_fail": forecast.p_fail,
+        "knots": _to_text(_to_bytes(forecast.knots)),
+        "levels": _to_text(_to_bytes(forecast.levels)),
+    }
+
+
+def forecast_from_json(data: Mapping[str, Any]) -> Forecast:
+    """The forecast that `forecast_to_json` or `Forecast.as_dict` described.
+
+    Raises ValueError, KeyError or TypeError if it makes no sense.
+    """
+    text = data["knots"]
+    if not isinstance(text, str):
+        return Forecast.from_dict(data)
+    p_fail, knots, levels = data["p_fail"], _from_bytes(_from_text(text)), _levels(data["levels"])
+    if type(p_fail) is float and 0.0 <= p_fail <= 1.0 and levels.are_canonical and _are_knots(knots, levels.values):
+        return unchecked(Forecast, {"p_fail": p_fail, "knots": knots, "levels": levels.values})
+    return Forecast(p_fail, knots, levels.values)
+
+
+class _Levels(NamedTuple):
+    """Levels, and whether a forecast keeps them as they are."""
+
+    values: tuple[float, ...]
+    are_canonical: bool
+
+
+@lru_cache(_KNOWN_LEVELS)
+def _levels(text: str) -> _Levels:
+    values = _from_bytes(_from_text(text))
+    try:
+        canonical = Forecast(0.0, tuple(range(len(values))), values).levels
+    except ValueError:
+        return _Levels(values, False)
+    return _Levels(values, canonical == values)
+
+
+def _are_knots(knots: tuple[float, ...], levels: tuple[float, ...]) -> bool:
+    within = len(knots) == len(levels) and knots[0] >= -MAX_ABS_LOG2 and knots[-1] <= MAX_ABS_LOG2
+    return within and all(map(lt, knots, knots[1:]))
+
+
+def _to_bytes(values: Iterable[float]) -> bytes:
+    listed = list(values)
+    return struct.pack(f"<{len(listed)}d", *listed)
+
+
+def _from_bytes(packed: bytes) -> tuple[float, ...]:
+    count, rest = divmod(len(packed), _DOUBLE_BYTES)
+    if rest:
+        raise ValueError(f"{len(packed)} bytes are not a whole number of doubles")
+    return struct.unpack(f"<{count}d", packed)
+
+
+def _to_text(packed: bytes) -> str:
+    return binascii.b2a_base64(packed, newline=False).decode()
+
+
+def _from_text(text: str) -> bytes:
+    return binascii.a2b_base64(text, strict_mode=True)
