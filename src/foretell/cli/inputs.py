@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from foretell.kernels.task import Task
 
 MOST_BYTES = 1 << 20
+_SIZE_DIGITS = 18
 _LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".cu": "cuda", ".py": "triton or torch"}
 
 
@@ -28,7 +29,7 @@ def load_task(reference: str, kind: str, sizes: Sequence[str] = ()) -> Task:
     changed = {}
     for given in sizes:
         name, _, value = given.partition("=")
-        if not value.isdigit():
+        if not value.isdecimal() or len(value) > _SIZE_DIGITS:
             raise BadInput(f"{given!r} is not a size", "NAME=NUMBER, such as --size batch_size=16")
         changed[name] = int(value)
     task = load(reference, kind, changed)
@@ -52,7 +53,7 @@ def read_candidate(task: Task, device: Device, path: Path) -> Candidate:
 
     language = _language(task, device, path)
     wanted = "source text that defines the task's entry point"
-    text = read_text(path, wanted, f"foretell tasks {task.name} --reference")
+    text = read_text(path, wanted, "" if task.files else f"foretell tasks {task.name} --reference")
     return Candidate(task.key, language, text, Origin("person", {"file": path.name}))
 
 

@@ -172,6 +172,37 @@ class TestRoomForResults:
         assert measured(self.task(), spoils).status is Status.CHEAT
 
 
+ROOTS = """
+import torch
+
+
+def ref_kernel(data):
+    return data.sqrt(), [data * 0]
+
+
+def generate_input(size, seed):
+    torch.manual_seed(seed)
+    return torch.rand(size) + 1
+
+
+def check_implementation(data, output):
+    roots, [zeros] = output
+    good = bool(((roots * roots - data).abs() < 1e-3).all() and (zeros == 0).all())
+    return RESULT
+"""
+
+
+@pytest.mark.parametrize("result", ["good, 'not a root'", "'' if good else 'not a root'"])
+def test_a_problem_may_have_a_check_of_its_own(result: str) -> None:
+    files = {"reference.py": ROOTS.replace("RESULT", result)}
+    task = gpumode.from_texts(files, "root", {"benchmarks": [{"size": 64}]})
+    source = "import torch\n\n\ndef custom_kernel(data):\n    return -data.sqrt(), [torch.zeros_like(data)]\n"
+    assert measured(task, source).status is Status.OK
+    wrong = measured(task, source.replace("-data.sqrt()", "data + 1"))
+    assert wrong.status is Status.WRONG and "not a root" in wrong.message
+    assert measured(task, source.replace("-data.sqrt()", "data * float('nan')")).status is Status.WRONG
+
+
 def test_embeddings_are_not_accused_of_being_too_fast() -> None:
     """What is read of a table depends on the indices: its size is no bound on the time."""
     task = problem("xs[1][x]", "[torch.randint(0, 9, (8,)), torch.rand(1 << 16, 32)]")

@@ -109,7 +109,7 @@ class TestKernelBench:
     def test_what_is_no_file_is_refused(self, tmp_path: Path) -> None:
         assert refusal(tmp_path / "absent.py").reason is Refusal.NOT_FOUND
         (tmp_path / "link.py").symlink_to(write(tmp_path / "problem.py", PROBLEM))
-        assert "is a link" in refusal(tmp_path / "link.py").what
+        assert "a symbolic link" in refusal(tmp_path / "link.py").what
         (tmp_path / "binary.py").write_bytes(b"\xff\xfe")
         assert refusal(tmp_path / "binary.py").reason is Refusal.NOT_READABLE
 

@@ -117,6 +117,13 @@ def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
     return texts
 
 
+def has_check(source: str) -> bool:
+    """Whether a problem writes a check of its own, rather than comparing with the reference."""
+    return any(
+        isinstance(node, ast.FunctionDef) and node.name == "check_implementation" for node in parsed(source, FILE).body
+    )
+
+
 def _tolerance(source: str, name: str) -> Tolerance:
     """What the problem itself accepts, where it says so: `make_match_reference(ref_kernel, rtol=..., atol=...)`."""
     for node in ast.walk(parsed(source, name)):

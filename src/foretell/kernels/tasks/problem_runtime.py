@@ -34,6 +34,7 @@ class FileRuntime:
             with self.modules():
                 self._module: Any = load_module(task.files[main])
         self.init_inputs: Sequence[Any] = ()
+        self.own_check = False
 
     def modules(self) -> contextlib.AbstractContextManager[Any]:
         return _present(self._beside)
@@ -52,6 +53,9 @@ class FileRuntime:
 
     def expected(self, inputs: Sequence[Any], device: str) -> list[Any]:
         return leaves(self.reference(device)(*inputs))
+
+    def verdict(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> str:
+        raise NotImplementedError
 
     def _need(self, *names: str) -> None:
         for name in names:
@@ -86,21 +90,35 @@ class KernelBenchRuntime(FileRuntime):
 
 
 class GpuModeRuntime(FileRuntime):
-    """`ref_kernel` on what `generate_input` returns."""
+    """`ref_kernel` on what `generate_input` returns, and `check_implementation` where the problem writes its own."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task, gpumode.FILE)
         self._need("generate_input", "ref_kernel")
+        self.own_check = gpumode.has_check(task.files[gpumode.FILE])
+        self._returned: Any = None
 
     def inputs(self, workload: Workload, seed: int, device: str) -> list[Any]:
         seed %= 1 << 31
         arguments = {**workload.sizes, **workload.arguments}
         data = drawn_on(device, seed, lambda: self._module.generate_input(**arguments, seed=seed))
-        return placed(data if isinstance(data, tuple | list) else (data,), device)
+        several = isinstance(data, tuple | list) and len(data) > 1
+        return placed(data if several else (data,), device)
 
     def reference(self, device: str, again: bool = False) -> Entry:
         kernel = self._module.ref_kernel
-        return lambda *inputs: kernel(inputs if len(inputs) > 1 else inputs[0])
+        return lambda *inputs: kernel(_data(inputs))
+
+    def expected(self, inputs: Sequence[Any], device: str) -> list[Any]:
+        returned = self.reference(device)(*inputs)
+        self._returned = rebuilt(returned, iter([None] * len(leaves(returned))))  # the nesting alone
+        return leaves(returned)
+
+    def verdict(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> str:
+        told = self._module.check_implementation(_data(inputs), rebuilt(self._returned, iter(outputs)))
+        if isinstance(told, tuple):
+            return "" if told[0] else str(told[1]) or "the problem's own check does not accept it"
+        return str(told or "")
 
 
 class ModuleRuntime(FileRuntime):
@@ -118,6 +136,10 @@ class ModuleRuntime(FileRuntime):
     def reference(self, device: str, again: bool = False) -> Entry:
         entry: Entry = self._module.reference
         return entry
+
+
+def _data(inputs: Sequence[Any]) -> Any:
+    return tuple(inputs) if len(inputs) > 1 else inputs[0]
 
 
 @contextmanager

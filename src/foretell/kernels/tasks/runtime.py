@@ -20,10 +20,12 @@ from foretell.kernels.tasks.trees import leaves
 class Runtime(Protocol):
     """`inputs` are drawn on the device from a seed; `reference` is the program that speedups are against.
 
-    Inputs may be nested; `init_inputs` are what a model is built from.
+    Inputs may be nested; `init_inputs` are what a model is built from. With `own_check` it is not the expected values
+    that outputs are judged by, but `verdict`.
     """
 
     init_inputs: Sequence[Any]
+    own_check: bool
 
     def inputs(self, workload: Workload, seed: int, device: str) -> list[Any]: ...
 
@@ -41,6 +43,10 @@ class Runtime(Protocol):
 
     def expected(self, inputs: Sequence[Any], device: str) -> list[Any]:
         """The right outputs, flat."""
+        ...
+
+    def verdict(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> str:
+        """What the task's own check says against outputs (flat) for these inputs; empty if they are right."""
         ...
 
     def modules(self) -> contextlib.AbstractContextManager[Any]:
@@ -72,6 +78,7 @@ class LibraryRuntime:
     def __init__(self, task: Task) -> None:
         self._task = task
         self.init_inputs: Sequence[Any] = ()
+        self.own_check = False
         self._entry: Entry | None = None
 
     def inputs(self, workload: Workload, seed: int, device: str) -> list[Any]:
@@ -99,6 +106,9 @@ class LibraryRuntime:
     def expected(self, inputs: Sequence[Any], device: str) -> list[Any]:
         lifted = [x.double() if x.is_floating_point() else x for x in inputs]
         return leaves(self.reference(device)(*lifted))
+
+    def verdict(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> str:
+        raise NotImplementedError
 
     def modules(self) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()

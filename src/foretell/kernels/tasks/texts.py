@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels.tasks.refusal import BadTask, Refusal
+from foretell.received import NotPlain, read_plain
 
 MOST_BYTES = 4 << 20
 _MOST, _MOST_SHIFT = 1 << 62, 62  # of whole numbers in arithmetic
@@ -24,18 +25,20 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def read_text(path: Path) -> str:
-    """A file's text. Raises BadTask if it is missing, a link to elsewhere, too large, or not UTF-8."""
-    if path.is_symlink() or not path.is_file():
-        kind = "is a link" if path.is_symlink() else "is not a file" if path.exists() else "does not exist"
-        raise BadTask(Refusal.NOT_FOUND, f"{path} {kind}", "a file of the task", "check the path")
-    size_bytes = path.stat().st_size
-    if size_bytes > MOST_BYTES:
-        raise BadTask(Refusal.NOT_READABLE, f"{path} has {size_bytes} bytes", f"a text of at most {MOST_BYTES} bytes")
+    """A file's text. Raises BadTask if it is not a plain file of bounded size in UTF-8; links are not followed."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_plain(path, MOST_BYTES).decode("utf-8")
+    except NotPlain as error:
+        raise BadTask(Refusal.NOT_FOUND, str(error), "a file of the task", "name or copy the file itself") from None
     except UnicodeDecodeError as error:
         what = f"{path} is not text (byte {error.start} is not UTF-8)"
         raise BadTask(Refusal.NOT_READABLE, what, "a text in UTF-8") from None
+    except ValueError as error:
+        raise BadTask(Refusal.NOT_READABLE, str(error), f"a text of at most {MOST_BYTES} bytes") from None
+    except FileNotFoundError:
+        raise BadTask(Refusal.NOT_FOUND, f"{path} does not exist", "a file of the task", "check the path") from None
+    except OSError as error:
+        raise BadTask(Refusal.NOT_READABLE, f"{path}: {error.strerror}", "a file that can be read") from None
 
 
 def parsed(source: str, name: str) -> ast.Module:
