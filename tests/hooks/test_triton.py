@@ -18,7 +18,7 @@ from foretell.hooks.launch import Given, launch_ms
 from foretell.hooks.triton import early_config_prune, expected_ms, performance_model
 from foretell.kernels.bench.gpu.device import NoGpu
 from foretell.kernels.devices import described
-from foretell.kernels.languages.tracing import trace
+from foretell.kernels.record.tracing import trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "triton_prune.py"
 COUNT = 1 << 24

@@ -97,7 +97,7 @@ def expected_ms(
 
 def _call_ms(kernel: Kernel, call: Mapping[str, Any], device: Device) -> float:
     """Compile a launch for the device, read it and say how long it is expected to take."""
-    from foretell.kernels.languages.tracing import launch_features, trace
+    from foretell.kernels.record.tracing import launch_features, trace
 
     launched, capability = _launched(kernel), capability_of(device)
     try:

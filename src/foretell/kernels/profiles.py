@@ -271,3 +271,45 @@ class ExtensionEffort:
 
 
 EXTENSION = ExtensionEffort()
+
+
+@dataclass(frozen=True)
+class ProgramLimits:
+    """The largest Program that is accepted; real ones are far below, and whatever is above is refused unread.
+
+    Grid, block, shared memory, arguments and clusters are what CUDA allows on any device. `launch_blocks` blocks at a
+    billion per second take a minute.
+    """
+
+    encoded_bytes: int = 256 << 20
+    decoded_bytes: int = 512 << 20
+    steps: int = 200_000
+    buffers: int = 200_000
+    images: int = 4096
+    image_bytes: int = 128 << 20
+    streams: int = 64
+    buffer_bytes: int = 1 << 40
+    rank: int = 32
+    argument_depth: int = 6
+    literal_bytes: int = 1 << 20
+    name_characters: int = 8192
+    grid: tuple[int, int, int] = ((1 << 31) - 1, 65535, 65535)
+    block: tuple[int, int, int] = (1024, 1024, 64)
+    block_threads: int = 1024
+    launch_blocks: int = 1 << 36
+    shared_bytes: int = 232_448
+    launch_argument_bytes: int = 32_764
+    cluster_blocks: int = 16
+
+
+PROGRAM = ProgramLimits()
+
+
+@dataclass(frozen=True)
+class RecordEffort:
+    """How much is recorded: `alternatives` further configurations of autotuned kernels at most."""
+
+    alternatives: int = 64
+
+
+RECORD = RecordEffort()

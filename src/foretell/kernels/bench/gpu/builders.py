@@ -18,9 +18,9 @@ from foretell.kernels.bench.gpu.handle import fork_server, kill_session
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
 from foretell.kernels.languages.python_source import NoEntry, entry_of, is_extension, load_module, unload
-from foretell.kernels.languages.tracing import MULTIPROCESSORS
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
+from foretell.kernels.record.tracing import MULTIPROCESSORS
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
 
@@ -169,7 +169,7 @@ def _serve(connection: Connection, capability: int, launcher: bool, multiprocess
 
 
 def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors: int) -> Build:
-    from foretell.kernels.languages.tracing import fake_mode, launch_features, trace
+    from foretell.kernels.record.tracing import fake_mode, launch_features, trace
     from foretell.kernels.tasks import BadTask, from_spec
     from foretell.kernels.tasks.runtime import runtime_of
 

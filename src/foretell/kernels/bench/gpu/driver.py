@@ -6,15 +6,36 @@ Function pointers are taken when this module is imported, before any candidate i
 from __future__ import annotations
 
 import ctypes
-from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
+from collections.abc import Mapping
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any
+
+from foretell.kernels.program import TensorMap
 
 EVENT_EXTERNAL = 1  # CU_EVENT_RECORD_EXTERNAL: an event node in a captured graph that is timed on every replay
 LIMIT_PERSISTING_L2 = 0x06
 ATTRIBUTE_STATIC_SHARED = 1
 ATTRIBUTE_MAX_DYNAMIC_SHARED = 8
 USUAL_SHARED = 48 * 1024  # more, static and dynamic together, has to be asked for
+PARAM_END, PARAM_BUFFER, PARAM_BUFFER_SIZE = 0, 1, 2
+LAUNCH_COOPERATIVE, LAUNCH_CLUSTER, LAUNCH_DEPENDENT = 2, 4, 6
+TENSOR_MAP_BYTES = 128
+
+
+class _LaunchAttribute(ctypes.Structure):
+    _fields_ = (("id", c_int), ("pad", c_uint), ("value", c_uint * 16))
+
+
+class _LaunchConfig(ctypes.Structure):
+    _fields_ = (
+        ("grid", c_uint * 3),
+        ("block", c_uint * 3),
+        ("shared_bytes", c_uint),
+        ("stream", c_void_p),
+        ("attributes", ctypes.POINTER(_LaunchAttribute)),
+        ("attribute_count", c_uint),
+    )
 
 
 class CudaError(RuntimeError):
@@ -126,3 +147,61 @@ class Module:
             "cuLaunchKernel", function, *(c_uint(v) for v in (*grid, *block)), c_uint(shared_bytes), c_void_p(stream),
             pointers, None,
         )  # fmt: skip
+
+    def launch_packed(
+        self,
+        name: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: bytes,
+        shared_bytes: int,
+        stream: int,
+        attributes: Mapping[str, Any],
+    ) -> Any:
+        """Launch with a whole parameter block. Attributes: `cluster` (x, y, z), `cooperative`, `dependent`."""
+        function = self.function(name)
+        if shared_bytes + self._static_bytes[name] > USUAL_SHARED:
+            call("cuFuncSetAttribute", function, c_int(ATTRIBUTE_MAX_DYNAMIC_SHARED), c_int(shared_bytes))
+        values = {
+            LAUNCH_CLUSTER: tuple(attributes.get("cluster", ())),
+            LAUNCH_COOPERATIVE: (1,) if attributes.get("cooperative") else (),
+            LAUNCH_DEPENDENT: (1,) if attributes.get("dependent") else (),
+        }
+        wanted = [_LaunchAttribute(code, 0, (c_uint * 16)(*value)) for code, value in values.items() if value]
+        listed = (_LaunchAttribute * max(1, len(wanted)))(*wanted)
+        config = _LaunchConfig((c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, stream, listed, len(wanted))
+        held = ctypes.create_string_buffer(arguments, max(1, len(arguments)))
+        size = c_size_t(len(arguments))
+        extra = (c_void_p * 5)(
+            PARAM_BUFFER, ctypes.cast(held, c_void_p), PARAM_BUFFER_SIZE, ctypes.cast(byref(size), c_void_p), PARAM_END
+        )
+        call("cuLaunchKernelEx", byref(config), function, None, extra)
+        return held
+
+    def upload(self, symbol: str, offset_bytes: int, source: Any) -> None:
+        """Overwrite part of a global variable with a tensor of bytes."""
+        address, size = c_uint64(), c_size_t()
+        call("cuModuleGetGlobal_v2", byref(address), byref(size), self._handle, symbol.encode())
+        count = source.numel()
+        if offset_bytes + count > size.value:
+            raise CudaError(1, f"writing {count} bytes to {symbol}")
+        target = c_uint64(address.value + offset_bytes)
+        if source.device.type == "cpu":
+            call("cuMemcpyHtoD_v2", target, c_void_p(source.data_ptr()), c_size_t(count))
+        else:
+            call("cuMemcpyDtoD_v2", target, c_uint64(source.data_ptr()), c_size_t(count))
+
+    @staticmethod
+    def tensor_map(described: TensorMap, address: int) -> bytes:
+        """The 128 bytes of a tensor map over memory at that address."""
+        raw = ctypes.create_string_buffer(2 * TENSOR_MAP_BYTES)
+        start = ctypes.addressof(raw)
+        aligned = -(-start // 64) * 64
+        rank = len(described.shape)
+        call(
+            "cuTensorMapEncodeTiled", c_void_p(aligned), c_int(described.element), c_uint32(rank), c_void_p(address),
+            (c_uint64 * rank)(*described.shape), (c_uint64 * rank)(*described.strides_bytes),
+            (c_uint32 * rank)(*described.box), (c_uint32 * rank)(*[1] * rank), c_int(described.interleave),
+            c_int(described.swizzle), c_int(described.promotion), c_int(described.fill),
+        )  # fmt: skip
+        return ctypes.string_at(aligned, TENSOR_MAP_BYTES)

@@ -6,8 +6,8 @@ import torch._subclasses.fake_tensor
 import torch.utils._python_dispatch  # noqa: F401
 
 import foretell.cuda
-import foretell.kernels.languages.tracing
 import foretell.kernels.library
+import foretell.kernels.record.tracing
 import foretell.kernels.tasks.runtime  # noqa: F401
 
 try:

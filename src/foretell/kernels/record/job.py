@@ -1,0 +1,94 @@
+"""Recording as a job for a process of its own, asked and answered in bytes.
+
+`record` executes the code of a task and of a candidate in this process; `serve` is what a sandboxed process calls.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foretell.kernels.program_check import InvalidProgram, check
+from foretell.kernels.program_codec import from_bytes, to_bytes
+from foretell.kernels.record.refusal import Reason, Recording, Refusal
+
+if TYPE_CHECKING:
+    from foretell.kernels.device import Device
+    from foretell.kernels.task import Task, Workload
+
+
+def record(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
+    """The recording of a candidate's source, or of the task's reference if there is no source, in this process.
+
+    Args:
+        task: What it is a candidate for.
+        workload: One of the task's.
+        source: Text of the candidate.
+        language: The candidate's: `triton`, `cuda` or `torch`.
+        device: The GPU to record for; it need not be there.
+    """
+    from foretell.kernels.multiprocessor import capability_of
+    from foretell.kernels.record.hosts import candidate_host, reference_host
+    from foretell.kernels.record.recorder import record_host
+    from foretell.kernels.tasks import BadTask
+    from foretell.kernels.tasks.runtime import runtime_of
+
+    try:
+        runtime = runtime_of(task)
+    except BadTask as error:
+        return Recording(refusal=Refusal(Reason.TASK, str(error)))
+    if source is None:
+        host = reference_host(runtime, workload)
+    else:
+        host = candidate_host(runtime, workload, source, language)
+    return record_host(host, capability_of(device), device.cores)
+
+
+def request(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> bytes:
+    """The question that `serve` answers."""
+    number = [*task.workloads, *task.extra].index(workload)
+    plain = {"spec": task.spec, "workload": number, "source": source, "language": language, "device": device.to_dict()}
+    return json.dumps(plain).encode()
+
+
+def serve(payload: bytes) -> bytes:
+    """Answer a `request` with a recording, in a process that may run foreign code."""
+    from foretell.kernels.device import Device
+    from foretell.kernels.tasks import from_spec
+
+    asked = json.loads(payload)
+    task = from_spec(asked["spec"])
+    workload = [*task.workloads, *task.extra][asked["workload"]]
+    device = Device.from_dict(asked["device"])
+    return encoded(record(task, workload, asked["source"], asked["language"], device))
+
+
+def encoded(recording: Recording) -> bytes:
+    programs = [recording.program, *recording.alternatives] if recording.program is not None else []
+    refusal = recording.refusal
+    plain = {
+        "programs": [base64.b64encode(to_bytes(program)).decode() for program in programs],
+        "refusal": None if refusal is None else [refusal.reason, refusal.sentence],
+        "seconds": recording.seconds,
+    }
+    return json.dumps(plain).encode()
+
+
+def decoded(answer: bytes) -> Recording:
+    """The recording in an answer of `serve`, which a hostile process may have written; every Program is checked."""
+    try:
+        plain: Mapping[str, Any] = json.loads(answer)
+        seconds = float(plain["seconds"])
+        if plain["refusal"] is not None:
+            reason, sentence = plain["refusal"]
+            return Recording(refusal=Refusal(Reason(reason), str(sentence)), seconds=seconds)
+        programs = [check(from_bytes(base64.b64decode(text))) for text in plain["programs"]]
+        return Recording(programs[0], None, tuple(programs[1:]), seconds)
+    except InvalidProgram as error:
+        return Recording(refusal=Refusal(Reason.FORGED, str(error)))
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+        return Recording(
+            refusal=Refusal(Reason.FORGED, f"the recorder's answer cannot be read: {type(error).__name__}")
+        )
