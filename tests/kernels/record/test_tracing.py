@@ -28,5 +28,5 @@ def test_features_are_what_they_were(name: str) -> None:
     language, task, number = name.split("/")
     template = (triton_templates() if language == "triton" else cuda_templates())[task]
     candidate = Candidate(task, language, template.render(template.settings()[int(number)]))
-    [built] = build_here([(get(task, "gpu").spec, candidate)], 90)
+    [built] = build_here([(get(task, "gpu"), candidate)], 90)
     assert built.features == GOLDEN["features"][name]

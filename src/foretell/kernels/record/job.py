@@ -39,10 +39,8 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
         runtime = runtime_of(task)
     except BadTask as error:
         return Recording(refusal=Refusal(Reason.TASK, str(error)))
-    if source is None:
-        host = reference_host(runtime, workload)
-    else:
-        host = candidate_host(runtime, workload, source, language)
+    reference = reference_host(runtime, workload)
+    host = reference if source is None else candidate_host(runtime, workload, source, language)
     return record_host(host, capability_of(device), device.cores)
 
 
@@ -89,6 +87,4 @@ def decoded(answer: bytes) -> Recording:
     except InvalidProgram as error:
         return Recording(refusal=Refusal(Reason.FORGED, str(error)))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-        return Recording(
-            refusal=Refusal(Reason.FORGED, f"the recorder's answer cannot be read: {type(error).__name__}")
-        )
+        return Recording(refusal=Refusal(Reason.FORGED, f"its answer cannot be read: {type(error).__name__}"))

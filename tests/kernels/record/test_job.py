@@ -1,0 +1,103 @@
+"""Recording a task's reference and candidates, and recordings that travel between processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from foretell.kernels.devices import described
+from foretell.kernels.languages.python_source import language_of
+from foretell.kernels.program_check import check_signature
+from foretell.kernels.program_codec import to_bytes
+from foretell.kernels.record import Reason, record
+from foretell.kernels.record.job import decoded, request, serve
+from foretell.kernels.tasks import load
+
+PROBLEM = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs)
+        self.norm = nn.BatchNorm1d(outputs)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.linear(x)))
+
+
+def get_inputs():
+    return [torch.rand(32, 64)]
+
+
+def get_init_inputs():
+    return [64, 16]
+"""
+CANDIDATE = PROBLEM.replace("class Model(", "class ModelNew(").replace("torch.relu(", "torch.relu_(")
+H200 = described("h200")
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "problem.py"
+    path.write_text(PROBLEM)
+    return path
+
+
+def test_a_problem_file_and_its_candidate(problem: Path) -> None:
+    task = load(problem)
+    [workload] = task.workloads
+    reference, candidate = (record(task, workload, source, "torch", H200) for source in (None, CANDIDATE))
+    assert reference.program is not None and candidate.program is not None, (reference.refusal, candidate.refusal)
+    names = [weight.name for weight in reference.program.weights]
+    assert names[:2] == ["linear.weight", "linear.bias"] and "norm.running_mean" in names
+    assert [weight.name for weight in candidate.program.weights] == names
+    for recording in (reference, candidate):
+        assert recording.program is not None
+        check_signature(recording.program, [("float32", (32, 64))], [("float32", (32, 16))])
+    kinds = [[call.name for call in r.program.library_calls()] for r in (reference, candidate) if r.program]
+    assert kinds[0][0] == "addmm" and kinds[0][-1] == "relu" and kinds[1][-1] == "relu_"
+
+
+def test_a_recording_travels_as_bytes(problem: Path) -> None:
+    task = load(problem)
+    question = request(task, task.workloads[0], CANDIDATE, language_of(CANDIDATE), H200)
+    recording = decoded(serve(question))
+    here = record(task, task.workloads[0], CANDIDATE, "torch", H200)
+    assert recording.program is not None and here.program is not None
+    assert to_bytes(recording.program) == to_bytes(here.program)
+    refused = decoded(serve(request(task, task.workloads[0], "def kernel(x):\n    return x * x.sum().item()\n", "torch", H200)))
+    assert refused.refusal is not None and refused.refusal.reason is Reason.DEPENDS_ON_DATA
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"programs": [], "refusal": null, "seconds": 0}',
+        b'{"programs": ["AAAA"], "refusal": null, "seconds": 0}',
+        b'{"programs": [], "refusal": ["because", "x"], "seconds": 0}',
+        b'{"programs": 3, "refusal": null, "seconds": "x"}',
+        json.dumps({"programs": ["é"], "refusal": None, "seconds": 1}).encode(),
+        b"[" * 100_000,
+    ],
+)
+def test_a_forged_answer_is_a_refusal(answer: bytes) -> None:
+    refusal = decoded(answer).refusal
+    assert refusal is not None and refusal.reason is Reason.FORGED
+
+
+def test_a_problem_that_does_not_import_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(PROBLEM.replace("import torch.nn as nn", "import torch.nn as nn\nimport no_such_package"))
+    task = load(path)
+    refusal = record(task, task.workloads[0], None, "torch", H200).refusal
+    assert refusal is not None and refusal.reason is Reason.TASK and "no_such_package" in refusal.sentence
