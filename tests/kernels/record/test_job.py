@@ -72,7 +72,8 @@ def test_a_recording_travels_as_bytes(problem: Path) -> None:
     here = record(task, task.workloads[0], CANDIDATE, "torch", H200)
     assert recording.program is not None and here.program is not None
     assert to_bytes(recording.program) == to_bytes(here.program)
-    refused = decoded(serve(request(task, task.workloads[0], "def kernel(x):\n    return x * x.sum().item()\n", "torch", H200)))
+    reads = "def kernel(x):\n    return x * x.sum().item()\n"
+    refused = decoded(serve(request(task, task.workloads[0], reads, "torch", H200)))
     assert refused.refusal is not None and refused.refusal.reason is Reason.DEPENDS_ON_DATA
 
 
