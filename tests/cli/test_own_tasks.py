@@ -67,6 +67,15 @@ class TestMeasure:
 
 
 class TestOtherVerbs:
+    def test_tasks_shows_it(self, invoke: Invoke, operation: str) -> None:
+        shown = invoke("tasks", operation).stdout
+        assert "void kernel(const float* x, float* out, int64_t n)" in shown and "n=3000" in shown and "n=7" in shown
+        assert "foretell measure twice.py mine.cpp" in shown
+        assert invoke("tasks", operation, "--reference").stdout.strip() == KERNEL.strip()
+        Path("problem.py").write_text(PROBLEM)
+        assert "class ModelNew" in invoke("tasks", "problem.py").stdout
+        assert json.loads(invoke("tasks", "problem.py", "--json").stdout)["kind"] == "gpu"
+
     def test_ask_and_tell_go_on_without_the_file(self, bench: FakeBench, invoke: Invoke, operation: str) -> None:
         asked = invoke("ask", "run", "--task", operation, "--profile", "quick")
         assert asked.exit_code == 0, asked.output

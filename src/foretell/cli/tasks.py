@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from foretell.kernels.device import Device
     from foretell.kernels.task import Task
 
+_ENTRIES = {
+    "kernelbench": "class ModelNew(torch.nn.Module), as Model in the problem",
+    "gpumode": "def custom_kernel(data)",
+}
 REFERENCES = {"cpu": "cpp", "gpu": "torch"}  # the language of the reference, by kind of device
 
 
@@ -22,7 +26,10 @@ def tasks(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="TASK", help="Show everything about this task.", show_default=False, autocompletion=names.tasks
+            metavar="TASK",
+            help="Show everything about this task, or about the file or folder of one.",
+            show_default=False,
+            autocompletion=names.tasks,
         ),
     ] = None,
     kind: Annotated[
@@ -41,6 +48,7 @@ def tasks(
 ) -> None:
     """List the tasks, or show one of them."""
     from foretell.kernels import library
+    from foretell.kernels.tasks import is_path, load
 
     if kind is not None and kind not in names.KINDS:
         raise BadInput(f"there is no kind of device {kind!r}", " or ".join(names.KINDS))
@@ -49,8 +57,12 @@ def tasks(
             raise BadInput("--reference needs the name of a task", "foretell tasks TASK --reference", "foretell tasks")
         _list(list(library.tasks(kind or "cpu").values()), kind or "cpu", as_json)
         return
-    kind = kind or ("gpu" if name not in library.tasks() and name in library.tasks("gpu") else "cpu")
-    task = library.get(name, kind)
+    if is_path(name):
+        task = load(name)
+        kind = task.device_kind
+    else:
+        kind = kind or ("gpu" if name not in library.tasks() and name in library.tasks("gpu") else "cpu")
+        task = library.get(name, kind)
     source = task.references[REFERENCES[kind]]
     if reference and not as_json:
         typer.echo(source, nl=not source.endswith("\n"))
@@ -59,7 +71,7 @@ def tasks(
     if as_json:
         document(_described(task, kind, device) | {"reference": source})
     else:
-        _show(task, kind, device)
+        _show(name, task, kind, device)
 
 
 def _list(found: list[Task], kind: str, as_json: bool) -> None:
@@ -107,6 +119,8 @@ def _signature(task: Task, kind: str) -> str:
 
     if kind == "cpu":
         return signature(task)
+    if task.kind in _ENTRIES:
+        return _ENTRIES[task.kind]
     return f"def kernel({', '.join(tensor.name for tensor in task.inputs)})"
 
 
@@ -139,7 +153,7 @@ def _described(task: Task, kind: str, device: Device | None) -> dict[str, Any]:
     }
 
 
-def _show(task: Task, kind: str, device: Device | None) -> None:
+def _show(name: str, task: Task, kind: str, device: Device | None) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -154,12 +168,14 @@ def _show(task: Task, kind: str, device: Device | None) -> None:
         table.add_column(heading, justify="left" if heading == "timed workload" else "right")
     for row in data["workloads"]:
         floor = seconds(row["floor_s"]) if row["floor_s"] else "–"
-        table.add_row(row["name"], rate(row["flops"], "FLOP"), size(row["least_bytes"]), floor)
+        work = rate(row["flops"], "FLOP") if row["flops"] or not task.files else "–"
+        table.add_row(row["name"], work, size(row["least_bytes"]) if row["least_bytes"] else "–", floor)
     console.print()
     console.print(table)
     tolerance = task.tolerance
     notes = Table.grid(padding=(0, 3))
-    notes.add_row("[dim]also checked[/]", escape("; ".join(data["extra"])))
+    if data["extra"]:
+        notes.add_row("[dim]also checked[/]", escape("; ".join(data["extra"])))
     notes.add_row("[dim]tolerance[/]", f"{tolerance.absolute:g} + {tolerance.relative:g} x |expected|")
     notes.add_row("", f"[dim]{escape(tolerance.reason)}[/]")
     if device is not None:
@@ -167,6 +183,9 @@ def _show(task: Task, kind: str, device: Device | None) -> None:
     console.print()
     console.print(notes)
     search, mine = ("", "mine.cpp") if kind == "cpu" else (" --language triton", "mine.py")
+    if task.files:
+        console.print(f"\nNext: [bold]{escape(command_line('measure', name, mine))}[/]", soft_wrap=True)
+        return
     console.print(
         f"\nNext: [bold]foretell search {task.name}{search}[/], or write your own: "
         f"[bold]{reference_command(task.name, kind)} > {mine}[/]",

@@ -93,7 +93,8 @@ def _candidate(state: RunState, parent: Candidate, path: Path, author: str) -> C
     from foretell.kernels.candidate import Candidate
 
     task, language = str(state.config["task"]), str(state.config["language"])
-    text = read_text(path, f"a program in {language}", reference_command(task, state.device.kind))
+    hint = "" if "task_spec" in state.config else reference_command(task, state.device.kind)
+    text = read_text(path, f"a program in {language}", hint)
     if path.suffix.lower() in _PATCHES:
         text = _patched(path, text, parent, language)
     else:

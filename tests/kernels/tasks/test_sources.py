@@ -169,6 +169,10 @@ def folder(where: Path, listed: str = LISTED, reference: str = REFERENCE) -> Pat
     return write(where / "doubled" / "task.yml", listed).parent
 
 
+LAUGHS = "a0: &a0 [1]\n" + "".join(f"a{k + 1}: &a{k + 1} [{', '.join([f'*a{k}'] * 9)}]\n" for k in range(30))
+LAUGHS += "benchmarks:\n  - {size: 2, more: *a30}\n"
+
+
 class TestGpuMode:
     def test_the_example_is_read_as_it_is(self) -> None:
         task = load(EXAMPLES / "gpumode")
@@ -196,6 +200,8 @@ class TestGpuMode:
             ("tests: []\n", Refusal.NO_WORKLOADS, "nothing under 'benchmarks'"),
             ("benchmarks: 3\n", Refusal.NO_WORKLOADS, "not a list of mappings"),
             ("benchmarks:\n  - {size: 2024-01-01}\n", Refusal.NO_WORKLOADS, "not plain"),
+            ("benchmarks:\n  - &a {size: 2, more: [*a]}\n", Refusal.NO_WORKLOADS, "not plain"),
+            (LAUGHS, Refusal.NO_WORKLOADS, "not plain"),
             ("benchmarks: [\n", Refusal.NOT_READABLE, "not valid YAML"),
             ("- 1\n", Refusal.NOT_READABLE, "not a mapping"),
             ("x: !!python/object/apply:os.system ['true']\n", Refusal.NOT_READABLE, "not valid YAML"),

@@ -21,6 +21,7 @@ FILE = "reference.py"
 LISTED = "task.yml"
 TOLERANCE = Tolerance(1e-2, 1e-2, "what is accepted between programs that the problem sets no limits for")
 _NEVER = ("submission.py", "eval.py", FILE)  # of `files`: the candidate's place, and the judge that we are ourselves
+_MOST_VALUES = 10_000  # in an entry
 _MATCH = "make_match_reference"
 
 
@@ -86,9 +87,9 @@ def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
         given = {str(key): value for key, value in entry.items() if key != "seed"}
         sizes = {key: value for key, value in given.items() if type(value) is int}
         others = {key: value for key, value in given.items() if type(value) is not int}
-        if not all(map(_is_plain, others.values())):
+        if not _is_plain(others):
             what = f"an entry of {group!r} in {LISTED} of {name} has a value that is not plain"
-            raise BadTask(Refusal.NO_WORKLOADS, what, "numbers, texts, and lists of those")
+            raise BadTask(Refusal.NO_WORKLOADS, what, "numbers, texts, and lists of those, at most some thousands")
         workload = Workload(sizes, others, "" if given else "as published")
         if workload not in found:
             found.append(workload)
@@ -96,11 +97,20 @@ def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
-    return value is None or isinstance(value, bool | int | float | str)
+    """Whether a value is numbers and texts in lists and dicts, and not too many: aliases may make it endless."""
+    waiting, seen = [value], 0
+    while waiting:
+        each = waiting.pop()
+        seen += 1
+        if isinstance(each, list):
+            waiting += each
+        elif isinstance(each, dict) and all(isinstance(key, str) for key in each):
+            waiting += each.values()
+        elif not (each is None or isinstance(each, bool | int | float | str)):
+            return False
+        if seen > _MOST_VALUES:
+            return False
+    return True
 
 
 def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
