@@ -57,6 +57,7 @@ def measured(task: Task, source: str) -> Measurement:
         (problem("x.add_(1)"), Refusal.CHANGES_INPUTS, "changes its input 0"),
         (problem("x @ torch.rand(3)"), Refusal.DOES_NOT_RUN, "its reference fails"),
         (problem(inputs="1 / 0"), Refusal.DOES_NOT_RUN, "making its inputs fails"),
+        (problem("exit(3)"), Refusal.DOES_NOT_RUN, "SystemExit"),
         (problem(inputs="[object()]"), Refusal.ODD_INPUTS, "is a object"),
         (problem(inputs="[3]"), Refusal.ODD_INPUTS, "no tensor"),
         (problem(init="raise KeyError('w')"), Refusal.DOES_NOT_RUN, "its model fails"),

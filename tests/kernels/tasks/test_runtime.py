@@ -84,6 +84,9 @@ def test_a_folder_imports_what_lies_beside_it_and_so_may_its_candidates(tmp_path
     [
         ("import a_package_that_is_nowhere", Refusal.MISSING_PACKAGE, "imports a_package_that_is_nowhere"),
         ("raise OSError('no disk')", Refusal.DOES_NOT_IMPORT, "OSError: no disk"),
+        ("import sys; sys.exit(0)", Refusal.DOES_NOT_IMPORT, "SystemExit"),
+        ("def get_init_inputs(): return 1 / 0", Refusal.DOES_NOT_IMPORT, "ZeroDivisionError"),
+        ("def get_init_inputs(): return 3", Refusal.ODD_INPUTS, "get_init_inputs of odd returns a int"),
         ("del get_inputs", Refusal.NO_INPUTS, "does not define get_inputs"),
     ],
 )

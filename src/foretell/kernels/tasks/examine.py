@@ -49,7 +49,7 @@ def needed_bytes(task: Task) -> int | None:
                 inputs = runtime.traced_inputs(workload)
                 total += INPUT_COPIES * tensor_bytes_of(inputs)
                 total += OUTPUT_COPIES * tensor_bytes_of(reference(*inputs))
-    except Exception:  # whatever foreign code does where there is no data: it then has to be run
+    except (Exception, SystemExit):  # whatever foreign code does where there is no data: it then has to be run
         return total or None
     return total
 
@@ -165,7 +165,7 @@ def _guarded(task: Task, workload: Workload, what: str, act: Any) -> Any:
     except torch.OutOfMemoryError as error:
         sentence = f"{task.name} does not fit into the device's memory at {workload.name}: {what} failed"
         raise BadTask(Refusal.TOO_LARGE, sentence, "data that fits", "use smaller sizes (--size)") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sentence = f"{what} fails for {task.name} at {workload.name}: {type(error).__name__}: {error}"
         raise BadTask(Refusal.DOES_NOT_RUN, sentence, "code that runs on this device") from error
 

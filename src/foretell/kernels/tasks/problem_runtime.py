@@ -71,8 +71,12 @@ class KernelBenchRuntime(FileRuntime):
         super().__init__(task, kernelbench.FILE)
         self._need("Model", "get_inputs")
         self._entries: dict[str, Entry] = {}
-        given: Any = getattr(self._module, "get_init_inputs", list)()
-        self.init_inputs = given if isinstance(given, list | tuple) else ()
+        with _importing(task):
+            given: Any = getattr(self._module, "get_init_inputs", list)()
+        if not isinstance(given, list | tuple):
+            what = f"get_init_inputs of {task.name} returns a {type(given).__name__}"
+            raise BadTask(Refusal.ODD_INPUTS, what, "a list of the arguments of Model")
+        self.init_inputs = given
 
     def inputs(self, workload: Workload, seed: int, device: str) -> list[Any]:
         drawn = drawn_on(device, seed, self._module.get_inputs)
@@ -156,7 +160,7 @@ def _importing(task: Task) -> Iterator[None]:
         ) from error
     except BadTask:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"{task.name} cannot be imported: {type(error).__name__}: {error}"
         raise BadTask(Refusal.DOES_NOT_IMPORT, what, "a module that can be imported") from error
 
