@@ -42,25 +42,16 @@ def main(connection: Connection, gpu: str, cache: str, scratch: str) -> None:
 def _serve(connection: Connection) -> None:
     import gc
 
+    try:
+        platform, snapshot = _ready()
+    except Exception as error:  # whatever keeps a worker from starting is the machine's fault, and must be told
+        text = f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS]
+        _answer(connection, {"status": "infrastructure", "message": text, "sticky": True})
+        raise
     import torch
 
-    from foretell.kernels.bench.gpu.platform import Cuda
-    from foretell.kernels.bench.gpu.session import Session
-    from foretell.kernels.bench.gpu.tuning import hurry_autotuner
-    from foretell.kernels.bench.gpu.watch import Snapshot
-
-    torch.cuda.init()
-    major, minor = torch.cuda.get_device_capability()
-    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders, so that extensions are found built
-    torch.zeros(1, device="cuda")
-    torch.set_grad_enabled(False)
-    hurry_autotuner()
-    platform = Cuda()
-    platform.forbid_persisting_l2()
-    torch.backends.cuda.matmul.allow_tf32 = False
-    snapshot = Snapshot()
     gc.freeze()
-    session: Session | None = None
+    session: Any = None
     _answer(connection, {"ready": torch.cuda.get_device_name()})
     while True:
         try:
@@ -86,6 +77,27 @@ def _serve(connection: Connection) -> None:
             _answer(connection, fault)
             if fault["sticky"]:
                 os._exit(1)
+
+
+def _ready() -> tuple[Any, Any]:
+    """The platform with a CUDA context, and the state of the process before any candidate has run."""
+    import torch
+
+    import foretell.kernels.bench.gpu.session  # noqa: F401 - before any candidate
+    from foretell.kernels.bench.gpu.platform import Cuda
+    from foretell.kernels.bench.gpu.tuning import hurry_autotuner
+    from foretell.kernels.bench.gpu.watch import Snapshot
+
+    torch.cuda.init()
+    major, minor = torch.cuda.get_device_capability()
+    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders, so that extensions are found built
+    torch.zeros(1, device="cuda")
+    torch.set_grad_enabled(False)
+    hurry_autotuner()
+    platform = Cuda()
+    platform.forbid_persisting_l2()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return platform, Snapshot()
 
 
 def open_session(platform: Any, command: dict[str, Any]) -> Any:
