@@ -37,11 +37,12 @@ MESSAGE_LINES = 8
 def measure(task: TaskOrProblem, files: Files, size: Sizes = None, as_json: AsJson = False) -> None:
     """Check and time your kernels against the task's reference.
 
-    C++ files run on this machine's CPU, Python files (Triton, CUDA, torch) and FlashInfer-Bench solutions on its GPU.
+    C++ files run on this machine's CPU; Python files (Triton, CUDA, torch), bare CUDA files and FlashInfer-Bench
+    solutions on its GPU.
     """
     from foretell.cli.inputs import load_task
 
-    if all(path.suffix in (".py", ".json") for path in files):
+    if all(path.suffix in (".py", ".cu", ".json") for path in files):
         from foretell.cli.measure_gpu import measure_on_gpu
 
         wanted = load_task(task, "gpu", size or ())

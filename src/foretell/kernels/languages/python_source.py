@@ -1,7 +1,9 @@
 """Candidates that are Python modules: from source text to a callable `kernel(*inputs)`.
 
 Four forms are taken as they are: our own (`kernel(*inputs)`), KernelBench (`class ModelNew`), GPU MODE
-(`custom_kernel(data)`) and FlashInfer-Bench (`run(*inputs)`).
+(`custom_kernel(data)`) and FlashInfer-Bench (`run(*inputs)`). A bare CUDA file is a fifth: it is built, and its last
+host function that returns a tensor is the entry. Extensions that a module asks for (`load_inline`, `load`) are built by
+`languages/extension`, and by torch only if that cannot.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from foretell.kernels.languages import extension
 from foretell.kernels.store.locations import cache_dir
 
 Entry = Callable[..., Any]
@@ -27,6 +30,8 @@ class NoEntry(Exception):
 
 def load_module(source: str, folder: Path | None = None) -> ModuleType:
     """Execute source as a module from a file of its own, because Triton reads kernels back from their file."""
+    if extension.is_bare(source):
+        return _bare_module(source)
     key = hashlib.sha256(source.encode()).hexdigest()[:24]
     place = folder or cache_dir() / "python" / key[:2]
     path = place / f"candidate_{key}.py"
@@ -44,10 +49,18 @@ def load_module(source: str, folder: Path | None = None) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and torch.compile look their module up
     try:
-        spec.loader.exec_module(module)
+        with extension.patched(fallback=True) if is_extension(source) else contextlib.nullcontext():
+            spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
         raise
+    return module
+
+
+def _bare_module(source: str) -> ModuleType:
+    """A bare CUDA file, built and loaded; `entry_of` finds its source in it."""
+    module = extension.load(extension.build(extension.bare_sources(source), extension.usual_arch()))
+    module.foretell_source = source  # type: ignore[attr-defined]
     return module
 
 
@@ -59,19 +72,30 @@ def language_of(source: str) -> str:
 
 
 def is_extension(source: str) -> bool:
-    """Does a candidate have C++ or CUDA built by torch (`load_inline`, `load`)?"""
-    return "cpp_extension" in source
+    """Whether a candidate has C++ or CUDA to be built as an extension: `load_inline`, `load` or a bare CUDA file."""
+    return "cpp_extension" in source or extension.is_bare(source)
 
 
 def unload(module: ModuleType) -> None:
     sys.modules.pop(module.__name__, None)
 
 
-def entry_of(module: ModuleType, init_inputs: Sequence[Any] = (), device: str = "cuda", traced: bool = False) -> Entry:
+def entry_of(
+    module: ModuleType,
+    init_inputs: Sequence[Any] = (),
+    device: str = "cuda",
+    traced: bool = False,
+    reference: Callable[[], Entry] | None = None,
+) -> Entry:
     """The module's entry as a function of the inputs; NoEntry where it has none.
 
     A `ModelNew` is built here, with the same seed the problem's `Model` is built with, so that both draw equal weights.
+    A bare CUDA file is given the parameters of the `reference`'s model, in the order of its `state_dict`.
     """
+    if (source := getattr(module, "foretell_source", None)) is not None:
+        model = getattr(reference(), "model", None) if reference is not None else None
+        weights = {} if model is None else {name: one.detach().clone() for name, one in model.state_dict().items()}
+        return extension.bound_entry(module, source, weights, init_inputs)
     if hasattr(module, "ModelNew"):
         return build_model(module.ModelNew, init_inputs, device, traced)
     if callable(getattr(module, "custom_kernel", None)):

@@ -159,7 +159,7 @@ def test_what_people_write_for_models_passes(bench: GpuBench, layer: str, source
     [(_, outcome)] = bench.measure(task, [Candidate(task.key, language_of(text), text)])
     assert outcome.ok, outcome.message
     assert outcome.speedup is not None and outcome.speedup > 0.8
-    assert outcome.conditions["timed"] == ("eager" if source is ON_THE_DEFAULT_STREAM else "graph")
+    assert outcome.conditions["timed"] == "graph"  # the default stream is stood in for while capturing
 
 
 def test_an_extension_is_built_once(bench: GpuBench) -> None:

@@ -15,8 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from foretell.kernels.devices import described
 from foretell.kernels.languages import extension
-from foretell.kernels.languages.extension import events
-from foretell.kernels.languages.extension.recording import NotRecordable
+from foretell.kernels.languages.extension import NotRecordable, events
 
 
 @pytest.fixture

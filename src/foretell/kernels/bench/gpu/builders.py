@@ -17,6 +17,7 @@ from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.bench.gpu.handle import fork_server, kill_session
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
+from foretell.kernels.languages.extension import is_bare
 from foretell.kernels.languages.python_source import NoEntry, entry_of, is_extension, load_module, unload
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from foretell.kernels.tasks.runtime import Runtime
 
 BUILD_TIMEOUT_S = 40.0
-EXTENSION_TIMEOUT_S = 240.0  # torch's headers alone take a minute
+EXTENSION_TIMEOUT_S = 240.0  # for the few that only torch's own builder can build: its headers alone take a minute
 CLOSE_TIMEOUT_S = 5.0
 MESSAGE_CHARACTERS = 2000
 
@@ -185,7 +186,7 @@ def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors
             module = load_module(job["source"])
         try:
             with fake_mode():
-                entry = entry_of(module, runtime.init_inputs, traced=True)
+                entry = entry_of(module, runtime.init_inputs, traced=True, reference=runtime.traced_reference)
                 for workload in (*task.workloads, *task.extra):
                     entry(*runtime.traced_inputs(workload))
                     counts.append(1)
@@ -223,7 +224,8 @@ def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors
 def _build_torch(source: str, runtime: Runtime) -> Build:
     """Plain torch programs have nothing to compile beforehand; extensions are built here, for the worker to find."""
     try:
-        compile(source, "candidate.py", "exec")
+        if not is_bare(source):
+            compile(source, "candidate.py", "exec")
         if is_extension(source):
             with runtime.modules():
                 unload(load_module(source))

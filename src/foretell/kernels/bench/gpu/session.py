@@ -15,6 +15,7 @@ import torch
 
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.watch import Snapshot, Watch, shares_memory, watch_for
+from foretell.kernels.languages import extension
 from foretell.kernels.languages.python_source import Entry, entry_of, load_module, unload
 from foretell.kernels.task import Task
 from foretell.kernels.tasks.runtime import runtime_of
@@ -63,7 +64,7 @@ class Timed:
         def work(handle: int) -> None:
             self._flush.zero_()
             self._start.record_in_graph(handle)
-            with watch:
+            with watch, extension.standing_in(handle):
                 self.outputs = self._run()
             self._end.record_in_graph(handle)
 
@@ -164,7 +165,8 @@ class Session:
         self._language = language
         with self._runtime.modules():
             self._module = load_module(source)
-        self._entry = entry_of(self._module, self._runtime.init_inputs, self._platform.device)
+        made_of = (self._runtime.init_inputs, self._platform.device)
+        self._entry = entry_of(self._module, *made_of, reference=lambda: self.reference_entry)
         watch = self._watch()
         for index in range(len(self._checked)):
             self._run_checks(index, watch if index == 0 else None)

@@ -18,14 +18,15 @@ Four names of this module are for recorders and benches to set; native code read
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described
 from foretell.kernels.languages.extension.bare import bare_sources, bound_entry, is_bare
 from foretell.kernels.languages.extension.builder import build
-from foretell.kernels.languages.extension.errors import ExtensionError, Reason
+from foretell.kernels.languages.extension.errors import ExtensionError, NotRecordable, Reason
 from foretell.kernels.languages.extension.events import ExtensionEvent
 from foretell.kernels.languages.extension.loader import load
 from foretell.kernels.languages.extension.patch import Builds, Built, patched, usual_arch
@@ -37,6 +38,7 @@ __all__ = [
     "ExtensionError",
     "ExtensionEvent",
     "ExtensionSources",
+    "NotRecordable",
     "Reason",
     "address_of",
     "bare_sources",
@@ -49,6 +51,7 @@ __all__ = [
     "patched",
     "real_address",
     "recorder",
+    "standing_in",
     "usual_arch",
 ]
 
@@ -64,6 +67,20 @@ def real_address(tensor: Any) -> int:
         return int(tensor.data_ptr())
     storage = tensor.untyped_storage()._cdata % ADDRESSES
     return int((storage + 1) * TENSOR_BYTES + tensor.storage_offset() * tensor.element_size())
+
+
+@contextmanager
+def standing_in(handle: int) -> Iterator[None]:
+    """Let a stream stand in for the default one: what extensions launch there without naming a stream goes to it.
+
+    So a stream that is being captured gets the launches that would go to the default stream, in the same order.
+    """
+    global default_stream
+    before, default_stream = default_stream, handle
+    try:
+        yield
+    finally:
+        default_stream = before
 
 
 recorder: Callable[[ExtensionEvent], Any] | None = None

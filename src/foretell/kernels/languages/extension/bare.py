@@ -17,6 +17,9 @@ _ENTRY = re.compile(
     rf"(?<![\w:<,(&])(?P<result>{_TENSOR}|std::vector<\s*{_TENSOR}\s*>|std::tuple<[^;{{}}()]*{_TENSOR}[^;{{}}()]*>)\s+"
     r"(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^(){}]*)\)\s*\{"
 )
+_OPENINGS = ("#include", "#define", "#pragma", "#if", "__global__", "template", "extern", "using ", "namespace")
+_PYTHON = re.compile(r"^(?:import|from)[ \t]+\w", re.MULTILINE)
+_CUDA = re.compile(r"__global__|\b(?:torch|at)::")
 _BOUND = r"\.def\(\s*\"(?P<python>\w+)\"\s*,\s*&?\s*{name}\b"
 
 
@@ -32,8 +35,10 @@ class BareEntry:
 
 def is_bare(source: str) -> bool:
     """Whether a source is CUDA C++ and not a Python module that holds some."""
+    if _PYTHON.search(source) or not _CUDA.search(source):
+        return False
     head = _REMARKS.sub(" ", source).lstrip()
-    return head.startswith(("#include", "#define", "#pragma", "__global__", "template", "extern", "using ", "#if"))
+    return head.startswith(_OPENINGS)
 
 
 def entry_in(source: str) -> BareEntry:

@@ -16,6 +16,10 @@ class Reason(StrEnum):
     DOES_NOT_LOAD = "does_not_load"  # it was built, and Python cannot import it
 
 
+class NotRecordable(RuntimeError):
+    """The extension does something that no recording can hold."""
+
+
 class ExtensionError(RuntimeError):
     """An extension cannot be had; `reason` says why, `log` is what the compiler wrote."""
 

@@ -10,14 +10,22 @@ import weakref
 from typing import Any
 
 from foretell.kernels.languages import extension
-from foretell.kernels.languages.extension.recording import NotRecordable
+from foretell.kernels.languages.extension.errors import NotRecordable
 
 _tensors: dict[int, Any] = {}  # weak references by address
 _MANY = 4096
 
 
 def address(tensor: Any) -> int:
-    """The tensor's address as the recorder has it, remembered."""
+    """The tensor's address as the recorder has it, remembered.
+
+    Raises:
+        NotRecordable: For a fake tensor on the host: its memory would be read, and there is none.
+    """
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    if isinstance(tensor, FakeTensor) and tensor.device.type == "cpu":
+        raise NotRecordable("host code of the extension works on the values of a tensor")
     place = int(extension.address_of(tensor))
     if len(_tensors) > _MANY:
         for key in [key for key, held in _tensors.items() if held() is None]:

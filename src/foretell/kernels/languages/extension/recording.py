@@ -10,6 +10,7 @@ import itertools
 from typing import Any
 
 from foretell.kernels.languages import extension
+from foretell.kernels.languages.extension.errors import NotRecordable
 from foretell.kernels.languages.extension.events import (
     Allocated,
     Copied,
@@ -36,10 +37,6 @@ _ALIGNMENT = 512
 _handles = itertools.count(1 << 20)
 _addresses = itertools.count(1)
 _symbols: dict[tuple[str, str], int] = {}
-
-
-class NotRecordable(RuntimeError):
-    """The extension does something that no recording can hold."""
 
 
 def refuse(message: str) -> None:

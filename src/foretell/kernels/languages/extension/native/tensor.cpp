@@ -245,15 +245,14 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optiona
 Tensor ones_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat> format) {
   return create("ones_like", object_of(self), options, true, format);
 }
-Tensor tensor_of(ArrayRef<double> values, const TensorOptions& options) {
-  return create("tensor", to_object(Value(values)).get(), options, false, std::nullopt);
+static Tensor tensor_from(const Value& values, const TensorOptions& options) {
+  // Made on the host and then moved: fake tensors can follow that.
+  const Tensor made = create("tensor", to_object(values).get(), options.device(kCPU), false, std::nullopt);
+  return options.device().is_cpu() ? made : made.to(TensorOptions(options.device()));
 }
-Tensor tensor_of(ArrayRef<int64_t> values, const TensorOptions& options) {
-  return create("tensor", to_object(Value(values)).get(), options, false, std::nullopt);
-}
-Tensor tensor_of(const Scalar& value, const TensorOptions& options) {
-  return create("tensor", to_object(Value(value)).get(), options, false, std::nullopt);
-}
+Tensor tensor_of(ArrayRef<double> values, const TensorOptions& options) { return tensor_from(values, options); }
+Tensor tensor_of(ArrayRef<int64_t> values, const TensorOptions& options) { return tensor_from(values, options); }
+Tensor tensor_of(const Scalar& value, const TensorOptions& options) { return tensor_from(value, options); }
 Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
   std::vector<int64_t> strides(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];
