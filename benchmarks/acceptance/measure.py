@@ -22,7 +22,7 @@ from foretell.kernels.languages.python_source import language_of
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import kernelbench
 
-AHEAD = 24  # candidates that the builders are given before their turn
+AHEAD = 64  # candidates that the builders are given before their turn
 
 
 def main() -> None:
