@@ -1,7 +1,5 @@
 """Imported once by the fork server, so that every worker and builder starts with the heavy modules in place."""
 
-import contextlib
-
 import torch
 import torch._dynamo  # the first dispatch mode would import it, inside a measurement
 import torch._subclasses.fake_tensor
@@ -12,8 +10,6 @@ import foretell.kernels.library
 import foretell.kernels.record.tracing
 import foretell.kernels.tasks.runtime  # noqa: F401
 
-with contextlib.suppress(ImportError):  # no setuptools here: candidates that import it fail, with that as the reason
-    import torch.utils.cpp_extension  # noqa: F401
 try:
     import triton
     import triton.backends.nvidia.compiler

@@ -6,6 +6,7 @@ is ready in well under a second. Answers are JSON and never pickles: the judge r
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -92,6 +93,10 @@ def _ready() -> tuple[Any, Any]:
     major, minor = torch.cuda.get_device_capability()
     os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders, so that extensions are found built
     torch.zeros(1, device="cuda")
+    with contextlib.suppress(
+        ImportError
+    ):  # no setuptools here: candidates that import it fail, with that as the reason
+        import torch.utils.cpp_extension  # not in the fork server: importing it looks for a GPU
     torch.set_grad_enabled(False)
     hurry_autotuner()
     platform = Cuda()
