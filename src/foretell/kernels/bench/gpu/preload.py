@@ -3,7 +3,7 @@
 import torch
 import torch._dynamo  # the first dispatch mode would import it, inside a measurement
 import torch._subclasses.fake_tensor
-import torch.utils._python_dispatch
+import torch.utils._python_dispatch  # noqa: F401
 
 import foretell.cuda
 import foretell.kernels.library
