@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from foretell.kernels.cost import Work, work_of
+from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import entry_of, load_module
 from foretell.kernels.library import tasks
 from foretell.kernels.program import Program
@@ -18,6 +19,7 @@ from foretell.kernels.task import Task, Workload
 from tests.kernels.record.sources import HEAD, program_of
 from tests.kernels.representatives import per_family
 
+H200 = described("h200")
 WITHIN = 0.05
 # Operations whose reference does other work than the formula counts, each with its reason.
 EXCEPTIONS = {
@@ -38,7 +40,7 @@ def _recorded(task: Task, workload: Workload) -> Program:
         return entry_of(load_module(task.references["torch"]))
 
     shapes = [(tensor.dims(workload.sizes), tensor.dtype) for tensor in task.inputs]
-    recording = record_host(Host(entry, lambda: fake_inputs(shapes), workload.name), 90, 132)
+    recording = record_host(Host(entry, lambda: fake_inputs(shapes), workload.name), H200)
     assert recording.program is not None, recording.refusal
     return recording.program
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import torch
 
+from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import entry_of, load_module
 from foretell.kernels.program import Program
 from foretell.kernels.record.recorder import Host, record_host
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.record.replay import replay
 
+H200 = described("h200")
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n\n"
 Shapes = Sequence[tuple[tuple[int, ...], str]]
 
@@ -32,7 +34,7 @@ def host(source: str, shapes: Shapes, init: Sequence[Any] = (), language: str = 
 
 
 def recorded(source: str, shapes: Shapes, init: Sequence[Any] = (), language: str = "torch") -> Recording:
-    return record_host(host(source, shapes, init, language), 90, 132)
+    return record_host(host(source, shapes, init, language), H200)
 
 
 def program_of(source: str, shapes: Shapes, init: Sequence[Any] = (), language: str = "torch") -> Program:

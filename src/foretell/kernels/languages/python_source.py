@@ -123,15 +123,14 @@ def on_device(value: Any, device: str) -> Any:
 def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str, traced: bool = False) -> Entry:
     """A torch module on the device with the fixed seed of model weights, without gradients.
 
-    It is made on the CPU and then moved, as KernelBench does; while `traced` there is no device to move it to.
+    It is made on the CPU and then moved, as KernelBench does; while `traced` it is made on the fake device, so that
+    what is computed from weights is seen there, and only what cannot be is moved.
     """
     import torch
 
     torch.manual_seed(0)
     with torch.no_grad(), torch.device(device) if traced else contextlib.nullcontext():
-        built = model(*init_inputs)
-        if not traced:
-            built = built.to(device)
+        built = model(*init_inputs).to(device)
 
     def forward(*inputs: Any) -> Any:
         with torch.no_grad():

@@ -92,7 +92,10 @@ def assemble(session: Session, call: Call) -> Draft:
 
 
 class _Reach:
-    """Which allocations a step reads and writes; of launches those that its arguments point to."""
+    """Which allocations a step reads and writes; of launches those that its arguments point to.
+
+    Numbers below zero stand for the variables of an image.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -108,7 +111,10 @@ class _Reach:
         key = id(step)
         if key not in self._seen:
             if isinstance(step, Launch):
-                found = frozenset(launch_buffers(self._session, step)), stored_buffers(self._session, step)
+                read = launch_buffers(self._session, step) | self._session.symbols_of(step.image)
+                found = read, stored_buffers(self._session, step)
+            elif isinstance(step, SymbolUpload):
+                found = frozenset(buffers_read(step)), frozenset(self._session.symbols_of(step.image))
             else:
                 found = frozenset(buffers_read(step)), frozenset(buffers_written(step))
             self._seen[key] = found
@@ -177,7 +183,7 @@ def _setup(
             raise Refused(Reason.KEEPS_RESULTS, "what it keeps was computed from the inputs of an earlier call")
         used |= more & roots
         needed |= more - roots
-    orphans = needed - made - inputs
+    orphans = {number for number in needed - made - inputs if number >= 0}
     if orphans & call.earlier:
         raise Refused(Reason.KEEPS_RESULTS, "it returns or reads an input of an earlier call")
     if orphans:
@@ -228,7 +234,8 @@ def _numbered(
         streams = {0: 0}
         for at, step in steps:
             for allocation in sorted(reach.read(step) | reach.written(step)):
-                number(allocation, role)
+                if allocation >= 0:
+                    number(allocation, role)
             if isinstance(step, LibraryCall):
                 for view in step.tensors():
                     number(view.buffer, role)

@@ -6,6 +6,7 @@ refused, since none of them can be had without running anything.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -35,7 +36,7 @@ class _Ignored:
     def wait(self, waiter: int, source: int) -> None: ...
 
 
-class _Streams:
+class Streams:
     """The stand-in streams of one recording; number 0 is the default stream."""
 
     def __init__(self, sink: StreamSink) -> None:
@@ -50,6 +51,9 @@ class _Streams:
         if stream is not None:
             self.current = stream
             self.sink.use_stream(stream.number)
+            extension: Any = sys.modules.get("foretell.kernels.languages.extension")
+            if extension is not None:
+                extension.current_stream = stream.cuda_stream
 
     def by_handle(self, handle: int) -> int:
         """The number of the stream that a launch named; legacy and per-thread default streams are number 0."""
@@ -61,7 +65,7 @@ class _Stream:
     """Stands in for torch.cuda.Stream."""
 
     priority = 0
-    _streams: _Streams
+    _streams: Streams
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.number = len(self._streams.all)
@@ -106,7 +110,7 @@ class _Stream:
 class _Event:
     """Stands in for torch.cuda.Event. Whoever waits for it waits for all that its stream was given so far."""
 
-    _streams: _Streams
+    _streams: Streams
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._recorded = 0
@@ -127,14 +131,16 @@ class _Event:
 
 
 @contextmanager
-def torch_sees(capability: int, multiprocessors: int, sink: StreamSink | None = None) -> Iterator[_Streams]:
+def torch_sees(
+    capability: int, multiprocessors: int, sink: StreamSink | None = None, name: str = ""
+) -> Iterator[Streams]:
     """Within, torch.cuda describes a device of that capability and hands out stand-in streams and events."""
     import torch
     import torch._subclasses.fake_tensor as fake_tensor
 
     ensure_cuda_guard()
-    streams = _Streams(sink or _Ignored())
-    properties = _properties(capability, multiprocessors)
+    streams = Streams(sink or _Ignored())
+    properties = _properties(capability, multiprocessors, name)
     answers: dict[str, Any] = {
         "get_device_properties": properties,
         "get_device_capability": (properties.major, properties.minor),
@@ -206,7 +212,7 @@ def _apply(module: Any, function: Callable[[Any], Any], recurse: bool = True) ->
 
 
 @contextmanager
-def _using(streams: _Streams, stream: Any) -> Iterator[Any]:
+def _using(streams: Streams, stream: Any) -> Iterator[Any]:
     if stream is None:
         yield None
         return
@@ -221,10 +227,10 @@ def _refusing(reason: Reason, sentence: str) -> Callable[..., Any]:
     return refuse
 
 
-def _properties(capability: int, multiprocessors: int) -> SimpleNamespace:
+def _properties(capability: int, multiprocessors: int, name: str) -> SimpleNamespace:
     holds = multiprocessor_of(capability)
     return SimpleNamespace(
-        name=f"sm_{capability}",
+        name=name or f"sm_{capability}",
         major=capability // 10,
         minor=capability % 10,
         multi_processor_count=multiprocessors,

@@ -29,7 +29,6 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
         language: The candidate's: `triton`, `cuda` or `torch`.
         device: The GPU to record for; it need not be there.
     """
-    from foretell.kernels.multiprocessor import capability_of
     from foretell.kernels.record.hosts import candidate_host, reference_host
     from foretell.kernels.record.recorder import record_host
     from foretell.kernels.tasks import BadTask
@@ -40,8 +39,8 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
     except BadTask as error:
         return Recording(refusal=Refusal(Reason.TASK, str(error)))
     reference = reference_host(runtime, workload)
-    host = reference if source is None else candidate_host(runtime, workload, source, language)
-    return record_host(host, capability_of(device), device.cores)
+    host = reference if source is None else candidate_host(runtime, workload, source, language, device)
+    return record_host(host, device)
 
 
 def request(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> bytes:

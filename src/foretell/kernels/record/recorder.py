@@ -12,7 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foretell.kernels.languages.python_source import Entry, NoEntry
+from foretell.kernels.languages.python_source import Entry
+from foretell.kernels.multiprocessor import capability_of
 from foretell.kernels.profiles import RECORD
 from foretell.kernels.program import Program, Role, View, Weight, buffers_written, views_in
 from foretell.kernels.program_check import InvalidProgram, check
@@ -20,6 +21,7 @@ from foretell.kernels.record.launches import KernelLaunch, StubDriver, cuda_inte
 from foretell.kernels.record.refusal import Reason, Recording, Refusal, Refused
 
 if TYPE_CHECKING:
+    from foretell.kernels.device import Device
     from foretell.kernels.record.assemble import Call, Draft
     from foretell.kernels.record.configurations import Configurations
     from foretell.kernels.record.session import Session
@@ -34,23 +36,24 @@ class Host:
     """Host code to record.
 
     `entry` makes a fresh callable with fresh weights each time (a model has an attribute `model`); `inputs` draws fresh
-    arguments each time. Both are called with fake tensors in force.
+    arguments each time. Both are called with fake tensors in force. `extension` says that it may build C++ or CUDA.
     """
 
     entry: Callable[[], Entry]
     inputs: Callable[[], Sequence[Any]]
     workload: str = ""
     language: str = "torch"
+    extension: bool = False
 
 
-def record_host(host: Host, capability: int, multiprocessors: int) -> Recording:
-    """Record host code for a GPU of that capability with so many multiprocessors. Never raises for what it does."""
+def record_host(host: Host, device: Device) -> Recording:
+    """Record host code for a GPU that need not be there. Never raises for what the host code does."""
     started = time.perf_counter()
     from foretell.kernels.record.session import Session
 
-    session = Session(capability)
+    session = Session(capability_of(device))
     try:
-        with _recording(session, capability, multiprocessors) as configurations:
+        with _recording(host, session, device) as configurations:
             recorder = _Recorder(host, session, configurations)
             program = recorder.program()
             alternatives = recorder.alternatives(program)
@@ -73,22 +76,26 @@ def _refusal(error: BaseException) -> Refusal:
         return Refusal(Reason.OPERATOR, text)
     if isinstance(error, InvalidProgram):
         return Refusal(Reason.TOO_LARGE if error.fault == "too large" else Reason.LAUNCH, str(error))
+    if kind == "NotRecordable":
+        return Refusal(Reason.LAUNCH, text)
     if kind in _NOT_BUILT or "PassManager" in text:
         return Refusal(Reason.BUILD, text)
     return Refusal(Reason.FAILED, text)
 
 
 @contextmanager
-def _recording(session: Session, capability: int, multiprocessors: int) -> Iterator[Configurations]:
+def _recording(host: Host, session: Session, device: Device) -> Iterator[Configurations]:
     """Everything that host code could reach a device by leads to the session."""
     import torch
 
     from foretell.kernels.record.configurations import Configurations, autotuner_decided
     from foretell.kernels.record.dispatch import Fakes, RecordMode
+    from foretell.kernels.record.extensions import extensions_intercepted
     from foretell.kernels.record.functions import FunctionMode
     from foretell.kernels.record.host import torch_sees
     from foretell.kernels.record.known import KnownValues
 
+    capability, multiprocessors = capability_of(device), device.cores
     known, configurations = KnownValues(), Configurations()
     mode = RecordMode(session, known)
 
@@ -99,8 +106,8 @@ def _recording(session: Session, capability: int, multiprocessors: int) -> Itera
         session.launch(launch)
 
     with ExitStack() as stack:
-        stack.enter_context(torch_sees(capability, multiprocessors, session))
-        driver = None
+        streams = stack.enter_context(torch_sees(capability, multiprocessors, session, device.name))
+        builds = stack.enter_context(extensions_intercepted(session, streams, device)) if host.extension else None
         if "triton" in sys.modules or _has_triton():
             driver = StubDriver(capability, multiprocessors)
             stack.enter_context(triton_intercepted(launched, driver, session.address_of))
@@ -111,6 +118,8 @@ def _recording(session: Session, capability: int, multiprocessors: int) -> Itera
         stack.enter_context(FunctionMode(session, mode))
         stack.enter_context(torch.no_grad())
         yield configurations
+        for failure in builds.failures if builds is not None else ():  # host code may have swallowed it
+            raise failure
 
 
 def _has_triton() -> bool:
@@ -306,4 +315,4 @@ def toolchain() -> dict[str, str]:
     return found
 
 
-__all__ = ["Host", "NoEntry", "facts_of", "record_host", "tensors_in", "toolchain", "weights_of"]
+__all__ = ["Host", "facts_of", "record_host", "tensors_in", "toolchain", "weights_of"]

@@ -55,6 +55,7 @@ class Session:
         self._space = AddressSpace(seed)
         self._addresses: list[int] = []
         self._numbers: dict[int, int] = {}
+        self._symbols: dict[str, int] = {}  # images with variables that host code writes, each like an allocation
         self._storages: list[Any] = []  # kept alive, so that no other storage takes one's identity
         self._muted = 0
 
@@ -176,6 +177,14 @@ class Session:
         image = Image(cubin, ptx, self.arch)
         self.images.setdefault(image.hash, image)
         return image.hash
+
+    def has_symbols(self, image: str) -> None:
+        """Host code writes a variable of this image, which its kernels may read."""
+        self._symbols.setdefault(image, -1 - len(self._symbols))
+
+    def symbols_of(self, image: str) -> set[int]:
+        """The number, below zero, that stands for an image's variables; none if nobody wrote any."""
+        return {self._symbols[image]} if image in self._symbols else set()
 
     def launch(self, launch: KernelLaunch) -> None:
         """Log a launch of Triton or `foretell.cuda`."""
