@@ -41,8 +41,8 @@ EXTRAS: Mapping[str, Extra] = {
         Extra(
             "gpu",
             {"torch": "torch", "triton": "triton"},
-            "search, ask and tell with --language triton, cuda or torch; measure FILE.py; collect of a GPU plan; "
-            "data rebuild; builds in forecast --device (without it: forecasts from the source alone)",
+            "search, ask and tell with --language triton, cuda or torch; measure FILE.py; record; collect of a GPU "
+            "plan; data rebuild; builds in forecast --device (without it: forecasts from the source alone)",
         ),
         Extra(
             "data",

@@ -25,7 +25,7 @@ def host(source: str, shapes: Shapes, init: Sequence[Any] = (), language: str = 
     def entry() -> Any:
         if not module:
             module.append(load_module(source))
-        return entry_of(module[0], init, traced=True)
+        return entry_of(module[0], init)
 
     def inputs() -> list[Any]:
         return [torch.empty(shape, dtype=getattr(torch, dtype), device="cuda") for shape, dtype in shapes]
@@ -63,8 +63,8 @@ def check_on_cpu(source: str, shapes: Shapes, init: Sequence[Any] = ()) -> Progr
         weights: dict[str, Any] = {}
         if model is not None:
             with torch.no_grad():
-                for parameter in model.parameters():
-                    parameter.add_(0.01 * seed)
+                for parameter in () if program.facts["folds_weights"] else model.parameters():
+                    parameter.add_(0.01 * seed)  # what was folded into other tensors would be left behind
             weights = {**model.state_dict(), **dict(model.named_buffers())}
             weights |= {name: value for name, value in vars(model).items() if isinstance(value, torch.Tensor)}
         inputs = drawn(shapes, seed)

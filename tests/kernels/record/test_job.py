@@ -14,7 +14,7 @@ from foretell.kernels.languages.python_source import language_of
 from foretell.kernels.program_check import check_signature
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record import Reason, record
-from foretell.kernels.record.job import decoded, request, serve
+from foretell.kernels.record.job import answer, decoded, request, serve
 from foretell.kernels.tasks import load
 
 PROBLEM = """
@@ -68,12 +68,12 @@ def test_a_problem_file_and_its_candidate(problem: Path) -> None:
 def test_a_recording_travels_as_bytes(problem: Path) -> None:
     task = load(problem)
     question = request(task, task.workloads[0], CANDIDATE, language_of(CANDIDATE), H200)
-    recording = decoded(serve(question))
+    recording = decoded(serve(json.dumps(question).encode()))
     here = record(task, task.workloads[0], CANDIDATE, "torch", H200)
     assert recording.program is not None and here.program is not None
     assert to_bytes(recording.program) == to_bytes(here.program)
     reads = "def kernel(x):\n    return x * x.sum().item()\n"
-    refused = decoded(serve(request(task, task.workloads[0], reads, "torch", H200)))
+    refused = decoded(answer(request(task, task.workloads[0], reads, "torch", H200)))
     assert refused.refusal is not None and refused.refusal.reason is Reason.DEPENDS_ON_DATA
 
 

@@ -78,6 +78,15 @@ MODELS = {
     "a plain parameter": ("self.w = nn.Parameter(torch.randn(16))", "return x * self.w"),
     "a buffer": ("self.register_buffer('w', torch.arange(16.0))", "return x * self.w"),
     "a constant attribute": ("self.w = torch.linspace(0, 1, 16, device='cuda')", "return x * self.w"),
+    "tensors made on the host": (
+        "self.w = nn.Parameter(torch.Tensor(16, 4).uniform_())\nself.b = nn.Parameter(torch.tensor([1.0, 2, 3, 4]))\n"
+        "self.register_buffer('less', self.b - self.w.sum(0))",
+        "return x @ self.w + self.b * self.less",
+    ),
+    "moved when it is first used": (
+        "self.h = torch.randn(16)",
+        "self.h = self.h.to(x.device)\nreturn x * self.h",
+    ),
     "a recurrent layer": ("self.f = nn.GRU(16, 4, 2, batch_first=True)", "return self.f(x[None])[0]"),
     "an lstm": ("self.f = nn.LSTM(16, 4)", "y, (h, c) = self.f(x[:, None])\nreturn y, h, c"),
     "multi-head attention": (
@@ -100,9 +109,8 @@ def test_a_model_is_replayed_with_other_weights(name: str) -> None:
 
 
 def test_folding_weights_is_setup_and_a_fact() -> None:
-    folded = _model(
-        "self.f = nn.Linear(16, 4)\nself.w = self.f.weight.detach().t().contiguous() * 2", "return x @ self.w"
-    )
+    init = "self.f = nn.Linear(16, 4)\nself.register_buffer('w', self.f.weight.detach().t().contiguous() * 2)"
+    folded = _model(init, "return x @ self.w")
     lazily = _model(
         "self.f = nn.Linear(16, 4)\nself.w = None",
         "if self.w is None:\n    self.w = self.f.weight.t().contiguous() * 2\nreturn x @ self.w",

@@ -84,7 +84,6 @@ def entry_of(
     module: ModuleType,
     init_inputs: Sequence[Any] = (),
     device: str = "cuda",
-    traced: bool = False,
     reference: Callable[[], Entry] | None = None,
 ) -> Entry:
     """The module's entry as a function of the inputs; NoEntry where it has none.
@@ -97,7 +96,7 @@ def entry_of(
         weights = {} if model is None else {name: one.detach().clone() for name, one in model.state_dict().items()}
         return extension.bound_entry(module, source, weights, init_inputs)
     if hasattr(module, "ModelNew"):
-        return build_model(module.ModelNew, init_inputs, device, traced)
+        return build_model(module.ModelNew, init_inputs, device)
     if callable(getattr(module, "custom_kernel", None)):
         custom = module.custom_kernel
 
@@ -120,16 +119,15 @@ def on_device(value: Any, device: str) -> Any:
     return value.to(device)
 
 
-def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str, traced: bool = False) -> Entry:
+def build_model(model: Callable[..., Any], init_inputs: Sequence[Any], device: str) -> Entry:
     """A torch module on the device with the fixed seed of model weights, without gradients.
 
-    It is made on the CPU and then moved, as KernelBench does; while `traced` it is made on the fake device, so that
-    what is computed from weights is seen there, and only what cannot be is moved.
+    It is made on the CPU and then moved, as KernelBench does.
     """
     import torch
 
     torch.manual_seed(0)
-    with torch.no_grad(), torch.device(device) if traced else contextlib.nullcontext():
+    with torch.no_grad():
         built = model(*init_inputs).to(device)
 
     def forward(*inputs: Any) -> Any:

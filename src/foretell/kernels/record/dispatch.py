@@ -94,21 +94,23 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         self._follow(func, name, args, kwargs, result, written)
         if not results and not written:
             return
-        on_device = [each for each in (*results, *written) if each.device.type != "cpu"]
-        if not on_device:
-            if any(each.device.type != "cpu" for each in inputs) and self._session.in_run:
-                raise self._session.refuse(Reason.DEPENDS_ON_DATA, _TO_HOST)
-            return
-        if torch.Tag.inplace_view in func.tags or (name in _LIFTS and not written):
-            return
         session = self._session
+        if session.in_run and all(each.device.type == "cpu" for each in (*results, *written)):
+            if any(each.device.type != "cpu" for each in inputs):
+                raise session.refuse(Reason.DEPENDS_ON_DATA, _TO_HOST)
+            return
+        if torch.Tag.inplace_view in func.tags:
+            return
         if not schema.is_mutable and all(session.knows(each) for each in results):
             return  # a view of something that exists
+        if name in _LIFTS and not written:
+            self._lifted(results)
+            return
         if name in _EMPTY:
             for each in results:
                 session.add(Allocate(session.number_of(each)))
             return
-        if self._upload(name, args, results, written):
+        if self._moved(name, args, results) or self._upload(name, args, results, written):
             return
         self._call(func, args, kwargs, result, written)
 
@@ -120,11 +122,39 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         for each in written:
             self._known.forget(each)
 
+    def _lifted(self, results: Sequence[Any]) -> None:
+        """Tensors that Python values became: while a model is built they have a place in memory like any other."""
+        session = self._session
+        for each in () if session.in_run else results:
+            real = self._known.of(each)
+            view = session.view(each)
+            session.add(Allocate(view.buffer))
+            if real is not None:
+                data = bytes_of(real)
+                session.add(Copy(Region(view.buffer, view.offset_bytes, len(data)), data))
+
+    def _moved(self, name: str, args: Any, results: Sequence[Any]) -> bool:
+        """A tensor moved to the device while a model is built: from then on it is the same memory. True if it was."""
+        session = self._session
+        if session.in_run or name != "_to_copy" or len(results) != 1 or not isinstance(args[0], torch.Tensor):
+            return False
+        source, target = args[0], results[0]
+        if source.device.type != "cpu" or target.device.type == "cpu" or not session.knows(source):
+            return False
+        same = source.dtype == target.dtype and tuple(source.stride()) == tuple(target.stride())
+        whole = source.untyped_storage().nbytes() == target.untyped_storage().nbytes()
+        if same and whole and not source.storage_offset():
+            session.identify(target, source)
+            return True
+        return False
+
     def _upload(self, name: str, args: Any, results: Sequence[Any], written: Sequence[Any]) -> bool:
         """A copy from the host: its bytes become part of the Program. True if it was one."""
         source = args[1] if name == "copy_" else args[0] if args and name in ("_to_copy", "clone") else None
         if not isinstance(source, torch.Tensor) or source.device.type != "cpu":
             return False
+        if not self._session.in_run and self._session.knows(source):
+            return False  # logged like everything else while a model is built
         target = written[0] if written else results[0]
         session = self._session
         fresh = not session.knows(target)
@@ -155,7 +185,9 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         if session.in_run and torch.Tag.nondeterministic_seeded in func.tags and not _certain(func, args, kwargs):
             raise session.refuse(Reason.NONDETERMINISTIC, f"it draws random numbers ({operator})")
         arguments = tuple(self.argument(value) for value in args)
-        keywords = tuple((name, self.argument(value)) for name, value in kwargs.items())
+        if any(argument.name == "device" for argument in func._schema.arguments):
+            kwargs = {**kwargs, "device": torch.device("cuda")}
+        keywords = tuple((name, self.argument(value)) for name, value in kwargs.items() if name != "pin_memory")
         flat = result if isinstance(result, tuple | list) else (result,)
         views = tuple(
             session.view(each) if isinstance(each, torch.Tensor) else None
@@ -174,7 +206,7 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
             case torch.dtype():
                 return Tag("dtype", str(value).removeprefix("torch."))
             case torch.device():
-                return Tag("device", value.type)
+                return Tag("device", "cuda")  # what is on the host while a model is built is on the device in a Program
             case torch.layout():
                 return Tag("layout", str(value).removeprefix("torch."))
             case torch.memory_format():
@@ -186,7 +218,7 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         raise self._session.refuse(Reason.OPERATOR, f"an operator is given a {type(value).__name__}")
 
     def _tensor(self, tensor: Any) -> View | Literal:
-        if tensor.device.type != "cpu":
+        if tensor.device.type != "cpu" or (not self._session.in_run and self._session.knows(tensor)):
             return self._session.view(tensor)
         real = self._known.of(tensor) if type(tensor) is not torch.Tensor else tensor
         if real is None or real.numel() > MOST_ELEMENTS:

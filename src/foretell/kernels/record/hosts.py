@@ -25,7 +25,7 @@ def candidate_host(runtime: Any, workload: Any, source: str, language: str, devi
             with runtime.modules():
                 loaded.append(_bare_module(source, device) if bare else load_module(source))
         if not bare:
-            return entry_of(loaded[0], runtime.init_inputs, traced=True)
+            return entry_of(loaded[0], runtime.init_inputs)
         model = getattr(runtime.traced_reference(), "model", None)
         kernel: Any = bound_entry(loaded[0], source, model.state_dict() if model else {}, runtime.init_inputs)
         kernel.model = model

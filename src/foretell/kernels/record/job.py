@@ -43,19 +43,33 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
     return record_host(host, device)
 
 
-def request(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> bytes:
-    """The question that `serve` answers."""
+def record_apart(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
+    """As `record`, in a process of its own."""
+    from foretell.kernels.tasks import BadTask, worker
+
+    question = request(task, workload, source, language, device)
+    try:
+        return decoded(worker.call(f"{__name__}:answer", question, task.name))
+    except BadTask as error:
+        return Recording(refusal=Refusal(Reason.TASK, str(error)))
+
+
+def request(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> dict[str, Any]:
+    """The question that `serve` and `answer` answer, in plain JSON."""
     number = [*task.workloads, *task.extra].index(workload)
-    plain = {"spec": task.spec, "workload": number, "source": source, "language": language, "device": device.to_dict()}
-    return json.dumps(plain).encode()
+    return {"spec": task.spec, "workload": number, "source": source, "language": language, "device": device.to_dict()}
 
 
 def serve(payload: bytes) -> bytes:
+    """Answer a `request` in bytes with a recording, in a process that may run foreign code."""
+    return answer(json.loads(payload))
+
+
+def answer(asked: Mapping[str, Any]) -> bytes:
     """Answer a `request` with a recording, in a process that may run foreign code."""
     from foretell.kernels.device import Device
     from foretell.kernels.tasks import from_spec
 
-    asked = json.loads(payload)
     task = from_spec(asked["spec"])
     workload = [*task.workloads, *task.extra][asked["workload"]]
     device = Device.from_dict(asked["device"])

@@ -141,12 +141,10 @@ class _Recorder:
     def program(self) -> Program:
         """The Program, after a warm-up, recorded twice with other inputs, weights and addresses."""
         self._new_entry()
-        self._call()
         first = self._draft(self._call())
         if self._weights:
             self._earlier |= {weight.view.buffer for weight in self._weights}
             self._new_entry()
-            self._call()
         second = self._draft(self._call())
         return self._resolved(first, second)
 
@@ -164,13 +162,17 @@ class _Recorder:
         return tuple(found)
 
     def _new_entry(self) -> None:
+        """A fresh entry, called once to warm up; what it keeps then is state."""
         start = len(self._session.steps)
         self._entry = self._host.entry()
         self._session.join_all()
-        self._weights, self._roots = weights_of(self._session, getattr(self._entry, "model", None), start)
+        model = getattr(self._entry, "model", None)
+        self._roots = roots_of(self._session, model, start)
+        self._call(warm_up=True)
+        self._weights = weights_of(self._session, model)
 
-    def _call(self) -> Call:
-        """Call the entry on fresh inputs."""
+    def _call(self, warm_up: bool = False) -> Call:
+        """Call the entry on fresh inputs. In a warm-up, tensors may still be moved to the device."""
         from foretell.kernels.record.assemble import Call
 
         session, entry = self._session, self._entry
@@ -178,7 +180,7 @@ class _Recorder:
             inputs = self._host.inputs()
             views = tuple(session.view(tensor) for tensor in tensors_in(inputs))
         start = len(session.steps)
-        session.in_run = True
+        session.in_run = not warm_up
         outputs = entry(*inputs) if entry else None
         session.in_run = False
         session.join_all()
@@ -252,28 +254,36 @@ def _read_views(step: Any) -> Iterator[View]:
     yield from views_in(getattr(step, "arguments", ()) if not hasattr(step, "entry") else ())
 
 
-def weights_of(session: Session, model: Any, start: int) -> tuple[tuple[Weight, ...], frozenset[int]]:
-    """A model's tensors by name, parameters first, and the allocations of those that are weights whatever made them.
+def roots_of(session: Session, model: Any, start: int) -> frozenset[int]:
+    """Allocations of a model's parameters and buffers, which are weights whatever made them.
 
-    Buffers that were computed from parameters while the model was built are not: setup computes them anew.
+    Buffers that were computed from parameters while the model was built are not among them: setup computes them anew.
     """
     import torch
 
     if not isinstance(model, torch.nn.Module):
-        return (), frozenset()
+        return frozenset()
+    on_device = [each for each in model.parameters() if each.device.type != "cpu"]
+    roots = {session.number_of(each) for each in on_device}
+    derived = _derived(session, roots, start)
+    return frozenset(roots | {session.number_of(b) for b in model.buffers() if b.device.type != "cpu"} - derived)
+
+
+def weights_of(session: Session, model: Any) -> tuple[Weight, ...]:
+    """A model's tensors on the device by name: parameters, then buffers, then plain attributes."""
+    import torch
+
+    if not isinstance(model, torch.nn.Module):
+        return ()
     parameters = dict(model.named_parameters(remove_duplicate=False))
     buffers = dict(model.named_buffers(remove_duplicate=False))
     attributes = {name: each for name, each in _attributes(model) if name not in parameters and name not in buffers}
-    weights = tuple(
+    return tuple(
         Weight(name, session.view(tensor))
         for group in (parameters, buffers, attributes)
         for name, tensor in group.items()
-        if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu"
+        if tensor.device.type != "cpu"
     )
-    roots = {session.number_of(tensor) for tensor in parameters.values()}
-    derived = _derived(session, roots, start)
-    roots |= {session.number_of(each) for each in buffers.values() if each.device.type != "cpu"} - derived
-    return weights, frozenset(roots)
 
 
 def _attributes(model: Any) -> Iterator[tuple[str, Any]]:

@@ -99,6 +99,12 @@ class Session:
             self._numbers[key] = self.allocation(int(storage.nbytes()))
         return self._numbers[key]
 
+    def identify(self, tensor: Any, other: Any) -> None:
+        """The tensor lies in the allocation of another one."""
+        storage = tensor.untyped_storage()
+        self._storages.append(storage)
+        self._numbers[storage._cdata] = self.number_of(other)
+
     def allocation(self, size: int) -> int:
         """A new allocation that belongs to no tensor yet."""
         number = len(self.sizes)

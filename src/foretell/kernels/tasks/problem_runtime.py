@@ -90,7 +90,7 @@ class KernelBenchRuntime(FileRuntime):
         return self._entries[device]
 
     def traced_reference(self) -> Entry:
-        return build_model(self._module.Model, self.init_inputs, "cuda", traced=True)
+        return build_model(self._module.Model, self.init_inputs, "cuda")
 
 
 class GpuModeRuntime(FileRuntime):

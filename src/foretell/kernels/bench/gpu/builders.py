@@ -186,7 +186,7 @@ def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors
             module = load_module(job["source"])
         try:
             with fake_mode():
-                entry = entry_of(module, runtime.init_inputs, traced=True, reference=runtime.traced_reference)
+                entry = entry_of(module, runtime.init_inputs, reference=runtime.traced_reference)
                 for workload in (*task.workloads, *task.extra):
                     entry(*runtime.traced_inputs(workload))
                     counts.append(1)

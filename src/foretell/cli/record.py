@@ -1,0 +1,191 @@
+"""`foretell record`: what a reference or candidate does on a GPU, step by step, without running any of it on one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foretell.cli import names
+from foretell.cli.errors import FAILED, BadInput, plainly
+from foretell.cli.options import TaskOrProblem
+from foretell.cli.output import AsJson, document, people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.program import Program, Step, View
+    from foretell.kernels.record import Recording
+    from foretell.kernels.task import Task, Workload
+
+MOST_ROWS = 60
+
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE", help="A candidate: Python or CUDA. Without one, the task's reference.", show_default=False
+    ),
+]
+DeviceName = Annotated[
+    str, typer.Option(metavar="GPU", help="The GPU to record for; it need not be here.", autocompletion=names.devices)
+]
+WorkloadNumber = Annotated[int, typer.Option("--workload", metavar="N", min=1, help="Which of the task's workloads.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the Program here.", show_default=False)
+]
+Sizes = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Another size (may be repeated).")]
+
+
+@plainly
+def record(
+    task: TaskOrProblem,
+    file: File = None,
+    device: DeviceName = "h200",
+    workload: WorkloadNumber = 1,
+    size: Sizes = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Record what a candidate (or the reference) does: library calls, kernel launches, copies, in order.
+
+    Its host code runs in a process of its own on tensors without memory; no GPU is needed. What depends on data, keeps
+    results between runs or is random cannot be recorded, and the reason is given.
+    """
+    from foretell import extras
+    from foretell.cli.forecast_gpu import device_named
+    from foretell.cli.inputs import load_task, read_text
+    from foretell.kernels.languages.python_source import language_of
+    from foretell.kernels.program_codec import to_bytes
+    from foretell.kernels.record.job import record_apart
+
+    extras.check("gpu", "torch")
+    wanted, target = load_task(task, "gpu", size or ()), device_named(device)
+    workloads = (*wanted.workloads, *wanted.extra)
+    if workload > len(workloads):
+        raise BadInput(f"there is no workload {workload}", f"a number from 1 to {len(workloads)}")
+    chosen = workloads[workload - 1]
+    source = None if file is None else read_text(file, "a module with ModelNew or kernel(*inputs), or a CUDA file")
+    with progress_console().status("recording"):
+        recording = record_apart(wanted, chosen, source, language_of(source or ""), target)
+    if output is not None and recording.program is not None:
+        output.write_bytes(to_bytes(recording.program))
+    if as_json:
+        document(_document(wanted, chosen, recording))
+    else:
+        _show(wanted, chosen, recording, output)
+    if not recording.ok:
+        raise typer.Exit(FAILED)
+
+
+def _document(task: Task, workload: Workload, recording: Recording) -> dict[str, Any]:
+    known: dict[str, Any] = {"task": task.name, "workload": workload.name, "seconds": recording.seconds}
+    if recording.program is None:
+        refusal = recording.refusal
+        reason = {"reason": str(refusal.reason), "sentence": refusal.sentence} if refusal else None
+        return known | {"recorded": False, "refusal": reason}
+    from foretell.kernels.cost import work_of
+
+    program, work = recording.program, work_of(recording.program)
+    return known | {
+        "recorded": True,
+        "facts": dict(program.facts),
+        "toolchain": dict(program.toolchain),
+        "alternatives": len(recording.alternatives),
+        "weights": [weight.name for weight in program.weights],
+        "setup": [dict(zip(("step", "what"), _row(step), strict=True)) for step in program.setup],
+        "run": [dict(zip(("step", "what"), _row(step), strict=True)) for step in program.run],
+        "work": {
+            "flops": work.flops,
+            "least_bytes": work.least_bytes,
+            "launches": work.launches,
+            "intermediate_bytes": work.intermediate_bytes,
+            "complete": work.complete,
+        },
+    }
+
+
+def _show(task: Task, workload: Workload, recording: Recording, output: Path | None) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = people()
+    console.print(f"[bold]{escape(task.name)}[/] {escape(workload.name)}")
+    if recording.program is None:
+        refusal = recording.refusal
+        console.print(f"[yellow]cannot be recorded:[/] {escape(_plain(str(refusal)))}", soft_wrap=True)
+        return
+    program = recording.program
+    table = Table.grid(padding=(0, 2))
+    for phase, steps in (("setup", program.setup), ("run", program.run)):
+        for number, step in enumerate(steps[:MOST_ROWS]):
+            name, what = _row(step)
+            table.add_row(phase if not number else "", f"[dim]{number}[/]", escape(name), f"[dim]{escape(what)}[/]")
+        if len(steps) > MOST_ROWS:
+            table.add_row("", "", f"... {len(steps) - MOST_ROWS} more", "")
+    console.print(table)
+    for line in _findings(program, recording):
+        console.print(escape(line), soft_wrap=True)
+    if output is not None:
+        console.print(str(output), soft_wrap=True, markup=False)
+
+
+def _findings(program: Program, recording: Recording) -> list[str]:
+    """What is worth knowing beside the steps."""
+    from foretell.kernels.cost import work_of
+
+    work, facts = work_of(program), program.facts
+    found = [
+        f"{facts['launches']} kernel launches and {facts['library_calls']} library calls, "
+        f"{len(program.weights)} weights, {work.intermediate_bytes / 1e6:.3g} MB of intermediates",
+        f"at least {work.least_bytes / 1e6:.3g} MB moved; {work.flops / 1e9:.3g} GFLOP in library calls",
+    ]
+    if facts.get("folds_weights"):
+        found.append("weights are folded in the setup, which is not timed")
+    if recording.alternatives:
+        found.append(f"{len(recording.alternatives)} more configurations of its autotuned kernels were recorded")
+    found += [f"assumed: {each}" for each in facts.get("assumptions", ())]
+    return found
+
+
+def _row(step: Step) -> tuple[str, str]:
+    """A step's name, and what it works on."""
+    from foretell.kernels.program import Allocate, Copy, Fill, Fork, Join, Launch, LibraryCall, Region, SymbolUpload
+
+    match step:
+        case LibraryCall():
+            given = ", ".join(_tensor(view) for view in step.tensors())
+            made = ", ".join(_tensor(view) for view in step.results if view is not None)
+            return step.name, f"{given} -> {made}" if made else given
+        case Launch():
+            grid, block = (" x ".join(str(n) for n in _trimmed(shape)) for shape in (step.grid, step.block))
+            buffers = ", ".join(f"#{pointer.buffer}" for pointer in step.pointers)
+            return _plain(step.entry), f"<<<{grid}, {block}, {step.shared_bytes} B>>> on {buffers}"
+        case Allocate():
+            return "allocate", f"#{step.buffer}"
+        case Fill():
+            return "fill", f"#{step.region.buffer}, {step.region.bytes} B"
+        case Copy():
+            source = f"#{step.source.buffer}" if isinstance(step.source, Region) else "host"
+            return "copy", f"{source} -> #{step.target.buffer}, {step.target.bytes} B"
+        case SymbolUpload():
+            return "upload", _plain(step.symbol)
+        case Fork():
+            return "fork", f"stream {step.stream} off stream {step.parent}"
+        case Join():
+            return "join", f"stream {step.stream} into stream {step.parent}"
+
+
+def _trimmed(shape: tuple[int, int, int]) -> tuple[int, ...]:
+    """A grid or block without trailing ones."""
+    kept = len(shape)
+    while kept > 1 and shape[kept - 1] == 1:
+        kept -= 1
+    return shape[:kept]
+
+
+def _tensor(view: View) -> str:
+    return f"{view.dtype}[{' '.join(str(side) for side in view.shape)}] #{view.buffer}"
+
+
+def _plain(text: str) -> str:
+    """Foreign text without control characters, on one line."""
+    return "".join(char if char.isprintable() else " " for char in text)
