@@ -39,7 +39,7 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
     except BadTask as error:
         return Recording(refusal=Refusal(Reason.TASK, str(error)))
     reference = reference_host(runtime, workload)
-    host = reference if source is None else candidate_host(runtime, workload, source, language, device)
+    host = reference if source is None else candidate_host(runtime, workload, source, language)
     return record_host(host, device)
 
 

@@ -77,7 +77,7 @@ def _refusal(error: BaseException) -> Refusal:
     if isinstance(error, InvalidProgram):
         return Refusal(Reason.TOO_LARGE if error.fault == "too large" else Reason.LAUNCH, str(error))
     if kind == "NotRecordable":
-        return Refusal(Reason.LAUNCH, text)
+        return Refusal(Reason.HOST_DATA if "values of a tensor" in text else Reason.LAUNCH, str(error))
     if kind in _NOT_BUILT or "PassManager" in text:
         return Refusal(Reason.BUILD, text)
     return Refusal(Reason.FAILED, text)

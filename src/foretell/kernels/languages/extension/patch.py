@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -95,6 +96,7 @@ def _replacement(
 ) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
+    @functools.wraps(original)  # with its signature, for one replacement may stand before another
     def build_and_load(*positional: Any, **named: Any) -> ModuleType:
         bound = signature.bind(*positional, **named)
         bound.apply_defaults()
