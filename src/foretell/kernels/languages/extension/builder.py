@@ -13,11 +13,11 @@ from pathlib import Path
 from foretell.kernels.languages.extension import toolchain
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.headers import digest, own_headers, written_headers
+from foretell.kernels.languages.extension.places import kept, scratch
 from foretell.kernels.languages.extension.sources import ExtensionSources
 from foretell.kernels.languages.extension.support import support_objects
 from foretell.kernels.languages.process import run_bounded
 from foretell.kernels.profiles import EXTENSION
-from foretell.kernels.store.locations import cache_dir
 
 # As torch's own builder has them: sources that rely on them behave the same.
 _NVCC = (
@@ -41,11 +41,11 @@ def build(sources: ExtensionSources, arch: str) -> Path:
         ExtensionError: If it cannot be built with the headers of this package.
     """
     written = written_headers(sources)
-    place = cache_dir() / "extensions" / _key(sources, written, arch) / f"{sources.name}.so"
+    place = kept(f"extensions/{_key(sources, written, arch)}/{sources.name}.so")
     if place.exists():
         return place
     objects = support_objects(cuda=bool(sources.cuda))
-    with tempfile.TemporaryDirectory(prefix="extension-", dir=_scratch()) as name:
+    with tempfile.TemporaryDirectory(prefix="extension-", dir=scratch()) as name:
         folder = Path(name)
         _write(folder / "include", {**own_headers(), **written})
         _write(folder, {"exports.map": _EXPORTS})
@@ -69,12 +69,6 @@ def _key(sources: ExtensionSources, written: dict[str, str], arch: str) -> str:
         "python": toolchain.python_tag(),
     }  # fmt: skip
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _scratch() -> Path:
-    place = cache_dir() / "extension-scratch"
-    place.mkdir(exist_ok=True)
-    return place
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from foretell.kernels.languages.extension import toolchain
 from foretell.kernels.languages.extension.operators import declarations
 from foretell.kernels.languages.extension.prelude import prelude
 from foretell.kernels.languages.extension.sources import ExtensionSources
@@ -17,6 +18,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTI
 _OF_TORCH = re.compile(r"(?:torch|ATen|c10|caffe2|pybind11|THC)/[\w/.+-]+")
 _ALWAYS = ("torch/extension.h", "torch/types.h")
 _LIBRARIES = {"cublas_v2.h": "foretell/cublas.h", "cublas.h": "foretell/cublas.h"}
+_IF_MISSING = {"curand_kernel.h": "foretell/curand.h", "curand.h": "foretell/curand.h"}  # the toolkit's own is better
 
 
 @cache
@@ -50,4 +52,7 @@ def written_headers(sources: ExtensionSources) -> dict[str, str]:
     names = set(_ALWAYS) | {name for name in _INCLUDE.findall(text) if _OF_TORCH.fullmatch(name) and ".." not in name}
     files |= dict.fromkeys(sorted(names), '#include "foretell/torch.h"\n')
     files |= {name: f'#include "{ours}"\n' for name, ours in _LIBRARIES.items() if name in text}
+    for name, ours in _IF_MISSING.items():
+        if name in text and not (toolchain.cuda_include() / name).is_file():
+            files[name] = f'#include "{ours}"\n'
     return files | {name: content for name, content in sources.headers.items() if name not in files}

@@ -55,6 +55,7 @@ _BRACED_EXTREME = re.compile(r"\b(?:min|max)\s*(?:<[^>()]*>)?\s*\(\s*\{")
 _PARTS = {
     "FORETELL_DISPATCH": re.compile(r"AT_DISPATCH_|acc_type|opmath_type|\b(?:Half|BFloat16)\b|AT_PRIVATE_CASE"),
     "FORETELL_ACCESSORS": re.compile(r"accessor|TensorAccessor|PtrTraits"),
+    "FORETELL_CUBLAS": re.compile(r"\bcublas\w+|CUDABlasHandle"),
     "FORETELL_INDEXING": re.compile(r"\bindex(?:_put_)?\s*\(|indexing::"),
 }
 

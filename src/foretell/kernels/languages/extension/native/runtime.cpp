@@ -35,7 +35,7 @@ CUmodule module_of(Binary* binary, cudaError_t* error) {
   CUcontext context = nullptr;
   if ((*error = DRIVE(cuCtxGetCurrent, &context)) != cudaSuccess) return nullptr;
   CUmodule& module = binary->modules[context];
-  if (module == nullptr) *error = DRIVE(cuModuleLoadFatBinary, &module, binary->fatbin);
+  if (module == nullptr) *error = DRIVE(cuModuleLoadData, &module, binary->fatbin);
   return module;
 }
 

@@ -16,4 +16,7 @@
 #include "foretell/module.h"
 #ifdef FORETELL_CUDA
 #include "foretell/device.h"
+#ifdef FORETELL_CUBLAS
+#include "foretell/cublas.h"
+#endif
 #endif
