@@ -50,6 +50,8 @@ FUNCTIONS = {
     "products": "return x @ x.t(), torch.einsum('ij,kj->ik', x, x), torch.addmm(x[:, :8], x, x.t(), beta=0.5)",
     "indexing": "i = torch.arange(3, device=x.device)\nreturn x[i], x[:, i + 1], x.gather(1, i.expand(8, 3))",
     "norms": "return F.layer_norm(x, (16,)), F.normalize(x, dim=1), F.group_norm(x[:, :, None], 4)",
+    "operators kept whole": "return F.rms_norm(x, (16,)), torch.ops.aten.silu_backward(x, x + 1)",
+    "nothing from the host": "return x + torch.cat([torch.empty(0), torch.ones(1)]).to(x.device)",
     "a convolution": "return F.conv1d(x[None], x.view(4, 8, 4), padding=1), F.max_pool1d(x[None], 2)",
     "attention": "q = x.view(1, 2, 8, 8)\nreturn F.scaled_dot_product_attention(q, q, q, is_causal=True)",
     "losses": "t = torch.arange(8, device=x.device)\n"
@@ -82,6 +84,10 @@ MODELS = {
         "self.w = nn.Parameter(torch.Tensor(16, 4).uniform_())\nself.b = nn.Parameter(torch.tensor([1.0, 2, 3, 4]))\n"
         "self.register_buffer('less', self.b - self.w.sum(0))",
         "return x @ self.w + self.b * self.less",
+    ),
+    "held twice": (
+        "self.w = nn.Parameter(torch.Tensor(16).uniform_())\nself.v = self.w\nw = self.w\nself.f = lambda x: x * w",
+        "return self.f(x) + self.v",
     ),
     "moved when it is first used": (
         "self.h = torch.randn(16)",

@@ -19,6 +19,8 @@ from foretell.kernels.record.session import Session
 
 _RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn_tanh", "rnn_relu": "rnn_relu"}
 _POINTER = (torch.Tensor.data_ptr,)
+# Operators that a torch without CUDA takes apart and one with CUDA does not, and the argument their result is like.
+_WHOLE = {"aten::silu_backward": 1, "aten::mish_backward": 1}
 
 
 class FunctionMode(TorchFunctionMode):  # type: ignore[misc,unused-ignore]
@@ -37,10 +39,22 @@ class FunctionMode(TorchFunctionMode):  # type: ignore[misc,unused-ignore]
                 found = self._attention(*args, **kwargs)
                 if found is not None:
                     return found
+            if func is getattr(torch.nn.functional, "rms_norm", None) and args[0].device.type != "cpu":
+                return self._like(args[0], "aten::rms_norm.default", "normalisation", _rms_norm(*args, **kwargs))
+            operator = getattr(getattr(func, "_overloadpacket", func), "_qualified_op_name", "")
+            if operator in _WHOLE and args[0].device.type != "cpu":
+                return self._like(args[_WHOLE[operator]], f"{operator}.default", "elementwise", args)
             name = _RECURRENT.get(getattr(func, "__name__", ""))
             if name is not None and len(args) == 9 and isinstance(args[3], bool):
                 return self._recurrent(name, args)
         return func(*args, **kwargs)
+
+    def _like(self, tensor: Any, operator: str, family: str, arguments: tuple[Any, ...]) -> Any:
+        """An operator whose result is like one of its arguments."""
+        with self._session.muted():
+            result = torch.empty_like(tensor)
+        self._note(operator, family, arguments, {}, (result,))
+        return result
 
     def _attention(
         self,
@@ -91,3 +105,7 @@ class FunctionMode(TorchFunctionMode):  # type: ignore[misc,unused-ignore]
         views = tuple(session.view(result) for result in results)
         call = LibraryCall(operator, arguments, named, views, (), flags_in_force(family), session.working_stream())
         session.add(call)
+
+
+def _rms_norm(source: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> tuple[Any, ...]:
+    return source, tuple(normalized_shape), weight, eps

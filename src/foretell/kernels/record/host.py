@@ -193,7 +193,7 @@ def torch_sees(
 
 
 def _apply(module: Any, function: Callable[[Any], Any], recurse: bool = True) -> Any:
-    """Stands in for Module._apply (`cuda`, `to`, `half`), which cannot exchange the contents of fake parameters."""
+    """Stands in for Module._apply (`cuda`, `to`, `half`), which refuses to exchange the contents of fake parameters."""
     import torch
 
     if recurse:
@@ -205,10 +205,26 @@ def _apply(module: Any, function: Callable[[Any], Any], recurse: bool = True) ->
                 continue
             with torch.no_grad():
                 made = function(tensor)
-            if made is not tensor:
-                is_parameter = group is module._parameters
-                group[name] = torch.nn.Parameter(made, tensor.requires_grad) if is_parameter else made
+            if made is tensor:
+                continue
+            if group is module._parameters:
+                made = torch.nn.Parameter(made, tensor.requires_grad)
+                if _exchanged(tensor, made):
+                    continue  # the same object still, for whoever else holds it
+            group[name] = made
     return module
+
+
+def _exchanged(tensor: Any, other: Any) -> bool:
+    """Exchange what two fake tensors are, as torch.utils.swap_tensors does; False if something keeps them."""
+    import torch
+
+    try:
+        torch._C._swap_tensor_impl(tensor, other)
+    except RuntimeError:
+        return False
+    tensor.__dict__, other.__dict__ = other.__dict__, tensor.__dict__
+    return True
 
 
 @contextmanager

@@ -25,6 +25,9 @@ class KnownValues:
         """A real tensor with the values of this one, sharing memory with what is known; None if they are not known."""
         import torch
 
+        if not tensor.numel():
+            with _real():
+                return torch.empty(tuple(tensor.shape), dtype=tensor.dtype)
         base = self._bases.get(tensor.untyped_storage()._cdata)
         if base is None:
             return None

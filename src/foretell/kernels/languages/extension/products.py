@@ -25,6 +25,8 @@ def address(tensor: Any) -> int:
     from torch._subclasses.fake_tensor import FakeTensor
 
     if isinstance(tensor, FakeTensor) and tensor.device.type == "cpu":
+        if not tensor.numel():
+            return 0  # nothing can be read there
         raise NotRecordable("host code of the extension works on the values of a tensor")
     place = int(extension.address_of(tensor))
     if len(_tensors) > _MANY:
