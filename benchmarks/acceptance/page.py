@@ -32,8 +32,7 @@ without those.
 
 Our speedups are of device time with a cold L2; `do_bench_cudagraph` leaves L2 warm, which matters for problems that fit
 into it, and the events time eager calls (compared from 0.3 ms on). Recordings were made with no GPU visible, by torch
-2.11 and Triton 3.6; a replay on the H200 reproduced 19 of 21 programs of our own (not: tensor descriptors made on the
-host, and an extension recorded beside a real GPU).
+2.11 and Triton 3.6.
 """
 
 
