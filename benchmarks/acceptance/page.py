@@ -127,9 +127,7 @@ def page(result: dict[str, Any]) -> str:
     marks = ", ".join(f"{count} {kind}" for kind, count in sorted(result["marks"].items()))
     lines.append(f"| plain evaluator | {marks} | |")
     if 0 < result.get("measured", 0) < result["rows"]:
-        lines.append(
-            f"| measured so far | {share(result['measured'], result['rows'])}, in the order of the set | all |"
-        )
+        lines.append(f"| measured so far | {share(result['measured'], result['rows'])} | all |")
     if "measured_honest" in result:
         for name, words in (("honest", "unmarked and right by the plain evaluator"), ("unmarked", "all unmarked")):
             figures = result[f"measured_{name}"]
