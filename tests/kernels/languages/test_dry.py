@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from foretell.kernels.languages import tracing
 from foretell.kernels.languages.dry import Launch, NotPtx, dry_features, run_launch
+from foretell.kernels.record import tracing
 
 A, B = 1 << 42, 1 << 43
 
