@@ -26,7 +26,9 @@ def device_extension() -> ModuleType:
     pytest.importorskip("torch")
     if toolchain.nvcc() is None:
         pytest.skip("nvcc is not here: CUDA extensions cannot be compiled")
-    functions = tuple((name, "") for name in ("twice", "row_sums", "everything", "asked", "times", "on_stream"))
+    functions = tuple(
+        (name, "") for name in ("twice", "row_sums", "everything", "asked", "times", "on_stream", "add_bias")
+    )
     made = extension.ExtensionSources(
         "device_tests", cpp=(sources.DECLARATIONS,), cuda=(sources.DEVICE,), functions=functions
     )

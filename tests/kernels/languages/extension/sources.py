@@ -50,6 +50,8 @@ std::string text(const std::string& name, int times) {
   return out;
 }
 void scale_(torch::Tensor x, const torch::Scalar& by) { x.mul_(by); }
+struct Opaque { int x; };
+double takes(Opaque* one, float* number, const char* text) { return (one ? 1 : 0) + (number ? *number : 5) + text[0]; }
 void fails(int how) {
   if (how == 0) TORCH_CHECK(false, "told ", how);
   if (how == 1) throw std::invalid_argument("an argument");
@@ -70,6 +72,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("text", [](double value) { return value * 2; }, "another of that name");
   m.def("scale_", &scale_);
   m.def("fails", &fails);
+  m.def("takes", &takes);
 }
 """
 
@@ -80,6 +83,7 @@ void everything(torch::Tensor x);
 std::vector<int64_t> asked(torch::Tensor x);
 torch::Tensor times(torch::Tensor a, torch::Tensor b);
 torch::Tensor on_stream(torch::Tensor x);
+void add_bias(torch::Tensor y, torch::Tensor bias);
 """
 
 DEVICE = r"""
@@ -168,6 +172,10 @@ torch::Tensor times(torch::Tensor a, torch::Tensor b) {
               c.data_ptr<float>(), n);
   cublasDestroy(handle);
   return c;
+}
+__global__ void bias_kernel(float* y, const float* bias) { y[threadIdx.x] += bias ? bias[threadIdx.x] : 1; }
+void add_bias(torch::Tensor y, torch::Tensor bias) {
+  bias_kernel<<<1, y.numel()>>>(y.data_ptr<float>(), bias.defined() ? bias.data_ptr<float>() : nullptr);
 }
 torch::Tensor on_stream(torch::Tensor x) { return twice(torch::relu(x)); }
 """

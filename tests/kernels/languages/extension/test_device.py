@@ -115,6 +115,15 @@ def test_host_code_is_told_of_the_described_device(
     assert block == 256 and grid == 8 * 108
 
 
+def test_a_tensor_without_elements_is_a_null_pointer(device_extension: ModuleType, seen: list[Any]) -> None:
+    """As people pass a bias that a layer does not have; one with values on the host would be read there."""
+    device_extension.add_bias(_cuda(8), torch.empty(0))
+    [launch] = seen
+    assert launch.arguments[8:] == bytes(8) and launch.arguments[:8] != bytes(8)
+    with pytest.raises(NotRecordable, match="values of a tensor"):
+        device_extension.add_bias(_cuda(8), torch.empty(8))
+
+
 def test_cublas_is_seen_as_a_product_of_torch(device_extension: ModuleType, seen: list[Any]) -> None:
     from torch.utils._python_dispatch import TorchDispatchMode
 

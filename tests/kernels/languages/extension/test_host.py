@@ -41,6 +41,12 @@ def test_values_of_every_kind(host_extension: ModuleType) -> None:
     assert torch.equal(x, torch.arange(6.0).view(2, 3) * 2)
 
 
+def test_pointers_are_taken_as_pybind11_takes_them(host_extension: ModuleType) -> None:
+    assert host_extension.takes(None, None, "A") == 70.0 and host_extension.takes(None, 2.5, "A") == 67.5
+    with pytest.raises(TypeError):
+        host_extension.takes(7, None, "A")
+
+
 def test_halves_round_as_torch_rounds(host_extension: ModuleType) -> None:
     values = [0.0, -1.0, 1 / 3, 65504.0, 65519.0, 65520.0, 1e-7, 6e-8, 2e-8, -3.1e-5, 1e9, float("inf")]
     assert torch.equal(host_extension.halves(values), torch.tensor(values).half())

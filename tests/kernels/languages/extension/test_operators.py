@@ -51,8 +51,13 @@ def test_outputs_come_first() -> None:
 
 
 def test_no_two_declarations_clash() -> None:
-    for name in ("split", "sum", "max", "mean", "std", "clamp", "pow", "arange", "index_select", "unflatten"):
+    for name in ("split", "sum", "max", "mean", "std", "clamp", "arange", "index_select", "unflatten"):
         heads = [line.split("{")[0] for line in declarations(f"torch::{name}(x)").functions.splitlines()]
         bare = [",".join(part.split("=")[0].rsplit(" ", 1)[0] for part in head.split(",")) for head in heads]
         assert len(bare) == len(set(bare)), name
     assert overloads("no_such_operator") == ()
+
+
+def test_only_overloads_of_tensors_are_methods() -> None:
+    methods = [line.strip() for line in declarations("x.pow(2)").methods.splitlines()]
+    assert sorted(methods) == ["Tensor pow(const Scalar& exponent) const;", "Tensor pow(const Tensor& exponent) const;"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from foretell.kernels.languages.extension.bare import arguments, bare_sources, entry_in, is_bare
+from foretell.kernels.languages.extension.builder import build
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.prelude import prelude
 from foretell.kernels.languages.extension.sources import (
@@ -101,6 +102,15 @@ def test_a_bare_entry_gets_inputs_then_parameters_and_numbers() -> None:
         arguments(entry, ["x"], {}, [1])
     with pytest.raises(ExtensionError):
         arguments(entry, ["x", "w"], {}, [])
+
+
+def test_a_module_that_is_bound_twice_is_refused_as_torch_refuses_it() -> None:
+    text = 'int f() { return 1; }\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("f", &f); }'
+    assert not ExtensionSources("own", cpp=(text,)).bound_twice
+    assert not ExtensionSources("none", cpp=("// PYBIND11_MODULE(x, m)",), functions=(("f", ""),)).bound_twice
+    with pytest.raises(ExtensionError) as caught:
+        build(ExtensionSources("twice", cpp=(text,), functions=(("f", ""),)), "sm_90a")
+    assert caught.value.reason is Reason.INVALID
 
 
 def test_a_source_gets_the_headers_that_its_words_ask_for() -> None:

@@ -51,6 +51,8 @@ def build(sources: ExtensionSources, arch: str) -> Path:
     Raises:
         ExtensionError: If it cannot be built with the headers of this package.
     """
+    if sources.bound_twice:
+        raise ExtensionError(Reason.INVALID, "the sources have a PYBIND11_MODULE, and `functions` asks for another")
     written = written_headers(sources)
     place = kept(f"extensions/{_key(sources, written, arch)}/{sources.name}.so")
     if place.exists():

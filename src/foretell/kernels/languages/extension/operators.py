@@ -88,7 +88,8 @@ def declarations(source: str) -> Declarations:
     functions: list[str] = []
     for name in sorted(as_methods - _BY_HAND - _NOT_NAMES):
         for operator in overloads(name):
-            if operator.arguments and operator.arguments[0].name == "self" and not _outputs(operator):
+            first = operator.arguments[0] if operator.arguments else None
+            if first is not None and (first.name, first.type) == ("self", "Tensor") and not _outputs(operator):
                 _add(methods, functions, operator, as_method=True)
     for name in sorted(as_functions - _BY_HAND - _NOT_NAMES):
         wanted = overloads(name.removesuffix("_out")) if name.endswith("_out") else overloads(name)

@@ -46,7 +46,8 @@ class Builds:
 
     @property
     def failures(self) -> list[ExtensionError]:
-        return [each.error for each in self.built if each.error is not None]
+        """Failures that torch's own builder might not have had."""
+        return [each.error for each in self.built if each.error and each.error.reason is not Reason.INVALID]
 
 
 def usual_arch() -> str:
@@ -108,7 +109,7 @@ def _replacement(
             module = load(path)
         except ExtensionError as error:
             builds.built.append(Built(name, None, error, time.perf_counter() - started))
-            if fallback:
+            if fallback and error.reason is not Reason.INVALID:
                 made: ModuleType = original(*positional, **named)
                 return made
             raise

@@ -17,13 +17,15 @@ _MANY = 4096
 
 
 def address(tensor: Any) -> int:
-    """The tensor's address as the recorder has it, remembered.
+    """The tensor's address as the recorder has it, remembered; 0 for one without elements, as torch has it.
 
     Raises:
         NotRecordable: For a fake tensor on the host: its memory would be read, and there is none.
     """
     from torch._subclasses.fake_tensor import FakeTensor
 
+    if tensor.numel() == 0:
+        return 0
     if isinstance(tensor, FakeTensor) and tensor.device.type == "cpu":
         if not tensor.numel():
             return 0  # nothing can be read there

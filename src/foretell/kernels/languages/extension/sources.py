@@ -28,6 +28,8 @@ _HOST_OPTIONS = (r"-O[0-3]", r"-ffast-math", r"-funroll-loops", r"-march=native"
 _ALLOWED_CUDA = re.compile("|".join(_CUDA_OPTIONS))
 _ALLOWED_HOST = re.compile("|".join(_HOST_OPTIONS))
 _TWO_WORDS = ("-Xptxas", "--ptxas-options", "-maxrregcount", "--maxrregcount")
+_REMARKS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_MODULE = re.compile(r"^[ \t]*PYBIND11_MODULE\s*\(", re.MULTILINE)
 _QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
@@ -59,6 +61,11 @@ class ExtensionSources:
         for function, _ in self.functions:
             if not re.fullmatch(r"[A-Za-z_][\w:]*", function):
                 raise ExtensionError(Reason.UNSUPPORTED, f"{function[:60]!r} cannot be the name of a bound function")
+
+    @property
+    def bound_twice(self) -> bool:
+        """Whether the sources define the module although `functions` asks for that too: then there are two of it."""
+        return bool(self.functions) and any(_MODULE.search(_REMARKS.sub(" ", text)) for text in (*self.cpp, *self.cuda))
 
     @property
     def text(self) -> str:

@@ -30,7 +30,17 @@ Object* make_list(Object** items, size_t count);
 Object* make_dtype(c10::ScalarType value);
 Object* make_device(const c10::Device& value);
 
-template <class T, class = void> struct Argument;  // holds one converted argument while the function runs
+// Holds one converted argument while the function runs. As with pybind11, a function may have parameters of types that
+// nothing converts to: it compiles, and cannot be called.
+template <class T, class = void> struct Argument {
+  bool set(Object*) { return false; }
+  T& get() { throw c10::TypeError("a value of this type cannot come from Python"); }
+};
+template <class T> struct Argument<T*, std::enable_if_t<!std::is_arithmetic<T>::value>> {
+  T* value = nullptr;
+  bool set(Object* o) { return is_none(o); }
+  T*& get() { return value; }
+};
 
 template <class T> struct Plain {
   T value{};
