@@ -71,10 +71,10 @@ def test_an_adapter_on_another_base_is_no_forecast_of_something_else(tmp_path: P
         asked.ask([Request((Message("user", "say A"),), None, Letters.choices, 1)])
 
 
-def test_a_gguf_file_is_computed_in_bfloat16_on_a_gpu_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_gguf_file_is_computed_in_bfloat16_on_a_gpu_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[Any] = []
+    file = tmp_path / "a.gguf"
+    file.touch()
 
     def read(*_: Any, dtype: Any, **__: Any) -> None:
         asked.append(dtype)
@@ -82,9 +82,9 @@ def test_a_gguf_file_is_computed_in_bfloat16_on_a_gpu_alone(
 
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: None)
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", read)
-    for path, device in (("a.gguf", "cuda"), ("a.gguf", "cpu"), ("folder", "cuda")):
+    for path, device in ((file, "cuda"), (file, "cpu"), ("folder", "cuda")):
         with pytest.raises(OSError, match="enough"):
-            LocalModel(Weights(path, device=device)).load()
+            LocalModel(Weights(str(path), device=device)).load()
     assert asked == [torch.bfloat16, "auto", "auto"]
 
 
