@@ -28,7 +28,10 @@ File = Annotated[
 DeviceName = Annotated[
     str, typer.Option(metavar="GPU", help="The GPU to record for; it need not be here.", autocompletion=names.devices)
 ]
-WorkloadNumber = Annotated[int, typer.Option("--workload", metavar="N", min=1, help="Which of the task's workloads.")]
+MOST_WORKLOADS = 10_000
+WorkloadNumber = Annotated[
+    int, typer.Option("--workload", metavar="N", min=1, max=MOST_WORKLOADS, help="Which of the task's workloads.")
+]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the Program here.", show_default=False)
 ]
