@@ -70,9 +70,12 @@ def parsed(candidate: Candidate) -> Build | None:
 def start_builders() -> None:
     """Let the builders' server import torch and Triton, which takes long, while this process gets ready to forecast."""
     if _can_build():
-        from foretell.kernels.bench.gpu.builders import build_server
+        from multiprocessing import forkserver
 
-        build_server().start()
+        from foretell.kernels.bench.gpu.handle import fork_server
+
+        fork_server()
+        forkserver.ensure_running()
 
 
 def _can_build() -> bool:

@@ -11,9 +11,9 @@ from pathlib import Path
 from foretell.kernels.bench.cpu_device import detect_cpu
 from foretell.kernels.bench.worker import Worker, WorkerFault
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.isolation import bubblewrap_works
 from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
-from foretell.kernels.sandbox.kinds import Kind, works
 from foretell.kernels.store.locations import cache_dir
 
 _PROBE = 'extern "C" void kernel(const float*, float* out, long long, long long) { out[0] = 1.0f; }'
@@ -89,16 +89,16 @@ def _confinement() -> list[Check]:
         ),
         Check(
             "files read",
-            True if _landlock() or works(Kind.BUBBLEWRAP) else None,
+            True if _landlock() or bubblewrap_works() else None,
             "system libraries and the candidate's own folder only"
-            if _landlock() or works(Kind.BUBBLEWRAP)
+            if _landlock() or bubblewrap_works()
             else "neither Landlock nor bubblewrap: a candidate can read what you can read",
         ),
         Check(
             "bubblewrap",
-            True if works(Kind.BUBBLEWRAP) else None,
+            True if bubblewrap_works() else None,
             "compiler and candidate see an empty home, no network, no other processes"
-            if works(Kind.BUBBLEWRAP)
+            if bubblewrap_works()
             else "absent or not permitted: the compiler itself is bounded but not walled off; install bubblewrap",
         ),
         Check(

@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from foretell.kernels.isolation import scrubbed_environment
 from foretell.kernels.languages.extension import toolchain
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.headers import PACKAGE, digest
-from foretell.kernels.languages.extension.places import trusted
-from foretell.kernels.sandbox import scrubbed_environment
+from foretell.kernels.languages.extension.places import kept
 
 _OPTIONS = ("-O2", "-fPIC", "-std=c++17", "-fvisibility=hidden", "-Wno-deprecated-declarations")
 _FOR_PYTHON = ("calls.cpp", "tensor.cpp", "module.cpp")
@@ -26,7 +26,7 @@ def support_objects(cuda: bool) -> list[Path]:
     includes = [PACKAGE / "include", toolchain.python_include(), *([toolchain.cuda_include()] if cuda else [])]
     parts = (digest(), compiler.version, toolchain.python_tag(), *map(str, includes), *_OPTIONS)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    folder = trusted(f"extension-support/{key}/{'cuda' if cuda else 'host'}")
+    folder = kept(f"extension-support/{key}/{'cuda' if cuda else 'host'}")
     objects = [folder / f"{Path(name).stem}.o" for name in (*_FOR_PYTHON, *(_FOR_CUDA if cuda else ()))]
     if not all(each.exists() for each in objects):
         folder.mkdir(parents=True, exist_ok=True)
