@@ -58,6 +58,10 @@ def test_no_two_declarations_clash() -> None:
     assert overloads("no_such_operator") == ()
 
 
+def test_what_only_torchscript_has_is_left_out() -> None:
+    assert [operator.overload for operator in overloads("copy_")] == [""]
+
+
 def test_only_overloads_of_tensors_are_methods() -> None:
     methods = [line.strip() for line in declarations("x.pow(2)").methods.splitlines()]
     assert sorted(methods) == ["Tensor pow(const Scalar& exponent) const;", "Tensor pow(const Tensor& exponent) const;"]

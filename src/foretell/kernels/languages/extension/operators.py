@@ -108,10 +108,10 @@ def overloads(name: str) -> tuple[Operator, ...]:
     seen: dict[tuple[object, ...], Operator] = {}
     for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
         operator = parse(str(schema))
-        if operator is None or not any(
-            "Tensor" in t for t in (*(a.type for a in operator.arguments), *operator.returns)
-        ):
+        if operator is None or not any("Tensor" in kind for kind in operator.kinds):
             continue
+        if not torch._C._dispatch_has_kernel(f"aten::{operator.name}.{operator.overload}".rstrip(".")):
+            continue  # of TorchScript alone
         seen.setdefault(tuple((_TYPES[a.type], a.default is None) for a in operator.arguments), operator)
     return tuple(seen.values())
 
