@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 settings.register_profile("calm", deadline=None)
@@ -21,6 +23,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "calm")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Typer's runner builds the whole tree of commands for each one that it runs: once is enough.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a worker per core; read when numpy and torch are imported

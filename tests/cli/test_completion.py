@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from foretell.cli import names
 from foretell.kernels import library
+from tests.cli.forked import Forked
 
 HEAVY = ("numpy", "scipy", "sklearn", "torch", "pyarrow", "jinja2")
-MAIN = "import sys; sys.argv[0] = 'foretell'; from foretell.cli import main; main()"
 
 
-def complete(words: str, cwd: Path, shell: str = "zsh") -> str:
+@pytest.fixture(scope="module")
+def process() -> Iterator[Forked]:
+    with Forked(os.environ, say_if_imported=HEAVY) as process:
+        yield process
+
+
+def complete(process: Forked, words: str, folder: Path, shell: str = "zsh") -> str:
     """What a shell is offered for a line that ends where the cursor is."""
-    heavy = f"print(*(m for m in {HEAVY} if m in sys.modules), file=sys.stderr)"
-    code = f"import atexit, sys\natexit.register(lambda: {heavy})\n"
-    env = {**os.environ, "_FORETELL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": f"foretell {words}"}
-    done = subprocess.run(
-        [sys.executable, "-c", code + MAIN], env=env, cwd=cwd, capture_output=True, text=True, check=False
-    )
+    variables = {"_FORETELL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": f"foretell {words}"}
+    done = process.run(folder=folder, **variables)
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == "", f"completion imported {done.stderr}"
     return done.stdout
@@ -47,32 +48,22 @@ def complete(words: str, cwd: Path, shell: str = "zsh") -> str:
         ("gui demo --mode sha", "shadow"),
     ],
 )
-def test_names_complete(words: str, offered: str, own_place: Path) -> None:
+def test_names_complete(words: str, offered: str, own_place: Path, process: Forked) -> None:
     (own_place / "runs/softmax-1").mkdir(parents=True)
     (own_place / "runs/softmax-1/journal.jsonl").touch()
-    assert offered in complete(words, own_place)
+    assert offered in complete(process, words, own_place)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_its_script(shell: str, own_place: Path) -> None:
-    env = {**os.environ, "_FORETELL_COMPLETE": f"source_{shell}"}
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN], env=env, cwd=own_place, capture_output=True, text=True, check=False
-    )
+def test_a_shell_gets_its_script(shell: str, own_place: Path, process: Forked) -> None:
+    done = process.run(folder=own_place, _FORETELL_COMPLETE=f"source_{shell}")
     assert done.returncode == 0 and "_FORETELL_COMPLETE=complete_" + shell in done.stdout
 
 
-def test_completion_can_be_installed(own_place: Path) -> None:
+def test_completion_can_be_installed(own_place: Path, process: Forked) -> None:
     for option in ("--show-completion", "--install-completion"):
-        env = {**os.environ, "HOME": str(own_place), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", MAIN, option, "bash"],
-            env=env,
-            cwd=own_place,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        variables = {"HOME": str(own_place), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+        done = process.run(option, "bash", folder=own_place, **variables)
         if "unexpected extra argument" in done.stderr:
             pytest.skip("this version of Typer detects the shell by itself")
         assert done.returncode == 0, done.stderr

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from foretell.cli.app import app
 from foretell.extras import EXTRAS
 from foretell.kernels.library import get
 from tests.cli.absent import environment
+from tests.cli.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 WORKS, REFUSED = "", "-"  # in place of an extra: exit code 0; an error that is not about a package
@@ -96,11 +97,14 @@ def kernel(x):
     return y
 """
 
+# What most commands import; none of it needs an extra.
+PRELOAD = ("foretell.kernels.library", "foretell.kernels.search", "foretell.kernels.bench.cpu", "foretell.report")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Runs commands without the packages of any extra, in a folder that has what they read."""
     folder = tmp_path_factory.mktemp("bare")
     work = folder / "work"
@@ -114,16 +118,12 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Run:
     modules = {module for extra in EXTRAS.values() for module in extra.packages}
     variables = environment(folder / "without", modules) | {"FORETELL_CACHE": str(folder / "cache"), "COLUMNS": "200"}
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "foretell", *arguments]
-        return subprocess.run(
-            command, cwd=work, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=240
-        )
-
-    for kind in ("cpu", "gpu"):
-        run(*f"data plan --out {kind}.gz --kind {kind} --per-language 1 --rounds 1 --task softmax".split())
-    run("ask", "run", "--task", "softmax")
-    return run
+    with Forked(variables, PRELOAD) as process:
+        run = partial(process.run, folder=work)
+        for kind in ("cpu", "gpu"):
+            run(*f"data plan --out {kind}.gz --kind {kind} --per-language 1 --rounds 1 --task softmax".split())
+        run("ask", "run", "--task", "softmax")
+        yield run
 
 
 def trace(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from typer.main import get_command
@@ -12,10 +13,15 @@ from foretell.cli.app import app
 
 def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """All commands by their path, groups included; the root has the empty path."""
-    command = get_command(app) if command is None else command
+    command = _root() if command is None else command
     yield path, command
     for name, below in getattr(command, "commands", {}).items():
         yield from commands(below, (*path, name))
+
+
+@cache
+def _root() -> Any:
+    return get_command(app)
 
 
 def parameters() -> Iterator[tuple[tuple[str, ...], Any]]:
