@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments: str | Path) -> Result:
-        result = CliRunner().invoke(app, ["gui", *map(str, arguments)])
+        with ThreadPoolExecutor(1) as pool:  # where no Playwright runs yet
+            result = pool.submit(CliRunner().invoke, app, ["gui", *map(str, arguments)]).result()
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         assert "Traceback" not in result.output
         return result

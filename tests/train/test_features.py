@@ -23,16 +23,16 @@ from foretell.kernels.forecast.model import REGIMES, Model
 from foretell.kernels.library import get
 from foretell.train import features
 from foretell.train.features import Effort, train
+from tests.train.slices import slice_of
 
-CORPUS = Path(__file__).parents[2] / "data"
 TASKS = ("row_sum", "row_max", "rmsnorm", "silu", "outer_sum")
 EFFORT = Effort(15, 5, 5, folds=2)
 HELD = "row_mean"
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[dict[str, Any]]:
-    found = [r for r in read(CORPUS) if r["kind"] == "gpu" and r["task"] in (*TASKS, HELD)][::2]
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    found = read(slice_of((*TASKS, HELD), tmp_path_factory.mktemp("corpus")))[::6]
     return [{**r, "split": "held_operation" if r["task"] == HELD else r["split"]} for r in found]
 
 

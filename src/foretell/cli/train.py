@@ -148,16 +148,16 @@ def lm(
     from foretell.kernels.evaluate.data import read
     from foretell.kernels.evaluate.pools import BadTable
     from foretell.train.lm.errors import TrainingTrouble
-    from foretell.train.lm.run import Wanted, train_lm
+    from foretell.train.lm.run import Wanted, check, train_lm
 
     try:
-        data = read(folder)
         parts = _weights(weights)
         wanted = Wanted(
             stage, base, into, start, seconds, examples, steps, reward, tuple(parts.items()), kl, answer_only, rate,
             rank, seed, dtype, alone, longest, questions, answers,
         )  # fmt: skip
-        done = train_lm(data, wanted, lambda words: progress_console().print(words, highlight=False))
+        check(wanted)  # before the corpus is read, which takes seconds
+        done = train_lm(read(folder), wanted, lambda words: progress_console().print(words, highlight=False))
     except BadTable as error:
         raise BadInput(str(error), error.expected or "a corpus") from error
     except (TrainingTrouble, ValueError, OSError) as error:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from foretell.kernels.typed import all_finite, all_text, finite, typed, unchecked
 
@@ -53,6 +53,16 @@ class Cost:
     wall_s: float = 0.0
 
 
+class _Timings:
+    """Stands in for the timings of a measurement that was read with a way to make them: most are never looked at."""
+
+    def __get__(self, measurement: Measurement | None, kind: type) -> tuple[Timing, ...]:
+        if measurement is None:
+            return ()  # the default
+        vars(measurement)["timings"] = made = vars(measurement).pop(_MAKE_TIMINGS)()
+        return cast("tuple[Timing, ...]", made)
+
+
 @dataclass(frozen=True)
 class Measurement:
     """The outcome of running one candidate.
@@ -69,21 +79,12 @@ class Measurement:
     speedup: float | None = None
     low: float | None = None
     high: float | None = None
-    timings: tuple[Timing, ...] = field(default_factory=tuple)
+    timings: tuple[Timing, ...] = cast("tuple[Timing, ...]", _Timings())
     stopped_early: bool = False
     cost: Cost = field(default_factory=Cost)
     method: str = ""
     device: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """`timings` of a measurement that was read with a way to make them: most of them are never looked at."""
-            if name != "timings" or _MAKE_TIMINGS not in vars(self):
-                raise AttributeError(f"a measurement has no {name!r}")
-            vars(self)[name] = vars(self).pop(_MAKE_TIMINGS)()
-            return vars(self)[name]
 
     @property
     def ok(self) -> bool:

@@ -19,16 +19,17 @@ from foretell.kernels.measurement import Measurement, Timing, are_times
 from foretell.kernels.typed import unchecked
 
 _DOUBLE_BYTES = 8
+_KNOWN_LAYOUTS = 1024
 _KNOWN_LEVELS = 256  # forecasts of one kind share their levels: those of a normal are always the same
 
 
 def pack_measurement(measurement: Measurement) -> tuple[dict[str, Any], bytes]:
-    """A measurement as plain JSON in which `timings` are [workload, reference samples, candidate samples], and bytes.
+    """A measurement as plain JSON in which `timings` are texts (see `_layout`), and bytes.
 
     The bytes are doubles: for each timing speedup, low, high, all samples of the reference, all of the candidate.
     """
     data = measurement.to_dict()
-    data["timings"] = [[t.workload, len(t.reference_us), len(t.candidate_us)] for t in measurement.timings]
+    data["timings"] = [f"{len(t.reference_us)} {len(t.candidate_us)} {t.workload}" for t in measurement.timings]
     values: list[float] = []
     for t in measurement.timings:
         values += (t.speedup, t.low, t.high, *t.reference_us, *t.candidate_us)
@@ -40,23 +41,38 @@ def unpack_measurement(data: Mapping[str, Any], packed: bytes) -> Measurement:
     values = _from_bytes(packed)
     if values and not are_times(values):
         raise ValueError("a workload has samples or a speedup that are not positive numbers")
-    described = data["timings"]
-    count = 0
-    for workload, references, candidates in described:
-        if type(workload) is not str or type(references) is not int or type(candidates) is not int:
-            raise ValueError(f"a timing is described by {[workload, references, candidates]!r}")
-        if references < 1 or candidates < 1:
-            raise ValueError(f"a timing has {references} and {candidates} samples")
-        count += 3 + references + candidates
+    layouts = [_layout(text) for text in data["timings"]]
+    count = sum([3 + layout.references + layout.candidates for layout in layouts])
     if count != len(values):
         raise ValueError(f"it has {len(values)} numbers where {count} are described")
-    return Measurement.from_dict(data, partial(_timings, described, values))
+    return Measurement.from_dict(data, partial(_timings, layouts, packed))
 
 
-def _timings(described: Sequence[tuple[str, int, int]], values: tuple[float, ...]) -> tuple[Timing, ...]:
+class _Layout(NamedTuple):
+    """How many samples of reference and candidate a timing has, and of which workload."""
+
+    references: int
+    candidates: int
+    workload: str
+
+
+@lru_cache(_KNOWN_LAYOUTS)
+def _layout(text: str) -> _Layout:
+    """The layout that a text such as "5 5 rows=16 cols=8192" describes."""
+    if not isinstance(text, str):
+        raise ValueError(f"a timing is described by {text!r}")
+    references, candidates, workload = text.split(" ", 2)
+    layout = _Layout(int(references), int(candidates), workload)
+    if layout.references < 1 or layout.candidates < 1:
+        raise ValueError(f"a timing has {references} and {candidates} samples")
+    return layout
+
+
+def _timings(layouts: Sequence[_Layout], packed: bytes) -> tuple[Timing, ...]:
+    values = _from_bytes(packed)
     timings: list[Timing] = []
     start = 0
-    for workload, references, candidates in described:
+    for references, candidates, workload in layouts:
         speedup, low, high = values[start : start + 3]
         middle, end = start + 3 + references, start + 3 + references + candidates
         timings.append(Timing(workload, values[start + 3 : middle], values[middle:end], speedup, low, high))

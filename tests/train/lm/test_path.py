@@ -31,15 +31,16 @@ from foretell.train.lm.run import Wanted, train_lm
 from foretell.train.lm.stored import Stored, write
 from foretell.train.lm.trees import LeftOut, left_out
 from tests.train.lm.tiny import pair
+from tests.train.slices import slice_of
 
 torch.set_num_threads(1)
 LEARNT = ("relu_squared_scale", "row_mean", "argmin", "log_softmax")
 
 
 @pytest.fixture(scope="module")
-def data() -> Data:
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     """A few candidates of four operations that are learnt from, and of one that is held out."""
-    whole = read(Path("data/corpus_gpu.parquet"))
+    whole = read(slice_of((*LEARNT, "row_var"), tmp_path_factory.mktemp("corpus")))
     few: list[dict[str, object]] = []
     for task in (*LEARNT, "row_var"):
         rows = [row for row in whole.rows if row["task"] == task]

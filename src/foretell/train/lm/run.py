@@ -56,7 +56,7 @@ def train_lm(
     TrainingTrouble where it cannot be done; what was learnt before is in the run's folder.
     """
     policy = wanted.stage == "grpo"
-    _check(wanted)
+    check(wanted)
     if data.foreign:
         raise TrainingTrouble(f"{data.path} is of kernels measured elsewhere, which are for judging: --data CORPUS")
     say("reading the weights")
@@ -97,8 +97,8 @@ def train_lm(
     return f"{done['steps']} steps in {done['seconds']:.0f} s; {use}"
 
 
-def _check(wanted: Wanted) -> None:
-    """What can be said before anything is read: TrainingTrouble, or ValueError of a reward that is not there."""
+def check(wanted: Wanted) -> None:
+    """Raises TrainingTrouble, or ValueError for an unknown reward, if it cannot work whatever the data are."""
     torch: Any = importlib.import_module("torch")
     if wanted.stage == "grpo":
         rewards.make(wanted.reward, dict(wanted.weights) or None)
