@@ -36,7 +36,10 @@ def carry_on(run_dir: Path, policy: str, bench: FakeBench, catalogue: Catalogue 
 
 @pytest.mark.parametrize(
     ("policy", "strategy"),
-    [*((policy, "puct") for policy in POLICIES), *(("selective", strategy) for strategy in STRATEGIES[1:])],
+    [
+        *((policy, "puct") for policy in POLICIES),
+        *(pytest.param("selective", strategy, marks=pytest.mark.full) for strategy in STRATEGIES[1:]),
+    ],
 )
 def test_killed_at_every_event(policy: str, strategy: str, tmp_path: Path) -> None:
     whole = VariedBench()

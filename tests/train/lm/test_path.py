@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from foretell.lm import BadModelName
 from foretell.lm.adapter import Calibration, Card
 from foretell.train import features
 from foretell.train.features import Effort
-from foretell.train.lm import calibrate, pairs, trees
+from foretell.train.lm import calibrate, pairs, run, trees
 from foretell.train.lm.errors import OutOfMemory, TrainingTrouble
 from foretell.train.lm.pairs import CHOICES, Drawing, KernelPairs, target_of
 from foretell.train.lm.run import Wanted, train_lm
@@ -48,9 +48,21 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     return replace(whole, rows=few)
 
 
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees, "EFFORT", Effort(40, 10, 10))
+@pytest.fixture(scope="module", autouse=True)
+def few_trees_and_questions() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "EFFORT", Effort(40, 10, 10))
+        patch.setattr(run, "CHECKED", 100)
+        yield
+
+
+@pytest.fixture(scope="module")
+def asked(data: Data, few_trees_and_questions: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LeftOut]:
+    """A cache that holds what trees say of these rows, and what that is."""
+    cache = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORETELL_CACHE", str(cache))
+        return cache, left_out(data, print)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +74,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_corpus_to_forecasts(data: Data, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
+def test_corpus_to_forecasts(
+    data: Data, base: Path, asked: tuple[Path, LeftOut], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORETELL_CACHE", str(asked[0]))
     sft = Wanted("sft", str(base), tmp_path / "sft", examples=8, dtype="float32", rank=4)
     small = {"batch_tokens": 16_384, "longest": 12_000}
     assert "--forecaster 'local:" in train_lm(data, sft, print, **small)
@@ -248,30 +262,34 @@ def test_numbers_of_builds_are_nudged_while_learning(data: Data) -> None:
     assert sum(own.messages != other.messages for own, other in zip(nudged, plain, strict=True)) > 25
 
 
-def test_trees_are_asked_about_rows_they_were_not_shown(data: Data, tmp_path: Path) -> None:
+def test_trees_are_asked_about_rows_they_were_not_shown(
+    data: Data, asked: tuple[Path, LeftOut], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An operation whose speedups were all eight times as high would be expected to be as it is now."""
     faster = [
         {**row, "speedup": row["speedup"] * 8} if row["task"] == "argmin" and row["speedup"] else row
         for row in data.rows
     ]
-    now = left_out(data, print, tmp_path / "now.jsonl.gz")
+    cache, now = asked
     then = left_out(replace(data, rows=faster), print, tmp_path / "then.jsonl.gz")
     assert set(now) == set(REGIMES[1:])
     built = [row for row in data.rows if row["split"] == "train" and row["features"]]
     assert set(now[REGIMES[1]]) == {(row["device"], row["id"]) for row in built}
     moved = {task: _moved(now[REGIMES[1]], then[REGIMES[1]], built, task) for task in LEARNT}
     assert moved["argmin"] < 0.2 < 0.3 < max(moved.values())
-    assert left_out(data, lambda words: pytest.fail("asked again"), tmp_path / "now.jsonl.gz") == now
+    monkeypatch.setenv("FORETELL_CACHE", str(cache))
+    assert left_out(data, lambda words: pytest.fail("asked again")) == now
 
 
-def test_asking_trees_goes_on_where_it_was_cut(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = left_out(data, print, tmp_path / "whole.jsonl.gz")
-    held_out, asked = features._held_out, 0
+def test_asking_trees_goes_on_where_it_was_cut(
+    data: Data, asked: tuple[Path, LeftOut], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held_out, times = features._held_out, 0
 
     def counted(*given: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        if asked == 4:
+        nonlocal times
+        times += 1
+        if times == 4:
             raise KeyboardInterrupt
         return held_out(*given)
 
@@ -280,10 +298,10 @@ def test_asking_trees_goes_on_where_it_was_cut(data: Data, tmp_path: Path, monke
         left_out(data, print, tmp_path / "cut.jsonl.gz")
     assert not (tmp_path / "cut.jsonl.gz").exists()
     said: list[str] = []
-    assert left_out(data, said.append, tmp_path / "cut.jsonl.gz") == whole
+    assert left_out(data, said.append, tmp_path / "cut.jsonl.gz") == asked[1]
     parts = sum("part" in words and " of " in words for words in said)
-    assert asked == parts + 1  # the one that was cut is done again, those before it are not
-    assert {path.name for path in tmp_path.iterdir()} == {"whole.jsonl.gz", "cut.jsonl.gz"}
+    assert times == parts + 1  # the one that was cut is done again, those before it are not
+    assert {path.name for path in tmp_path.iterdir()} == {"cut.jsonl.gz"}
 
 
 def _moved(now: Mapping[tuple[str, str], Forecast], then: Any, rows: Sequence[Mapping[str, Any]], task: str) -> float:
