@@ -56,7 +56,6 @@ def test_oracle_gives_outputs_of_the_declared_shape(name: str) -> None:
         assert all(np.isfinite(o).all() for o in outputs)
 
 
-@pytest.mark.timing
 @pytest.mark.parametrize("name", per_family(NAMES))
 def test_reference_and_plainest_setting_of_the_template_are_right(name: str, bench: CpuBench) -> None:
     """The first value of every knob is the plainest choice: it must be right, and so must the reference."""

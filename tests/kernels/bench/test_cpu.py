@@ -16,8 +16,6 @@ from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort
 from tests.kernels.bench.hostile import CORRECT, HEAD
 
-pytestmark = pytest.mark.timing
-
 TASK = get("softmax")
 KERNEL = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
 
@@ -73,6 +71,7 @@ def test_measurement_keeps_samples_costs_and_method(bench: CpuBench) -> None:
     assert Measurement.from_dict(m.to_dict()) == m
 
 
+@pytest.mark.timing
 def test_hopeless_candidate_is_stopped_early(bench: CpuBench) -> None:
     thrice = "for (int k = 0; k < 6; ++k) honest(x, out, rows, cols);"
     measurement = _measure(bench, f"{HEAD}{CORRECT}{KERNEL} {{ {thrice} }}", hopeless_below=4.0)

@@ -18,8 +18,6 @@ from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort
 from tests.kernels.bench.hostile import HOSTILE, Hostile
 
-pytestmark = pytest.mark.timing
-
 TASK = get("softmax")
 EFFORT = BenchEffort(run_timeout_s=5.0, slowest_ratio=20, fewest_pairs=3, most_pairs=3)
 HONEST = Hostile("honest", "", Status.OK, "")
