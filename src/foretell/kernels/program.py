@@ -332,9 +332,10 @@ def buffers_read(step: Step) -> set[int]:
     match step:
         case LibraryCall():
             read = {view.buffer for view in step.tensors()}
-            if step.name in _OVERWRITING or step.operator.endswith("out"):
-                sources = step.arguments[1:] if step.name in _OVERWRITING else step.arguments
-                read = {view.buffer for view in views_in(sources)}
+            if step.name in _OVERWRITING:
+                read = {view.buffer for view in views_in(step.arguments[1:])}
+            elif any(name == "out" for name, _ in step.keywords):
+                read = {view.buffer for view in views_in(step.arguments)}
             return read
         case Launch():
             return _pointed_to(step)

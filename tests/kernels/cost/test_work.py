@@ -102,5 +102,6 @@ def test_bytes_are_those_that_are_needed() -> None:
     assert _work("return x[:4] + 1", (8, 16)).least_bytes == 2 * 4 * 16 * 4
     assert _work("return x + y", (8, 16), (16,)).least_bytes == (2 * 8 * 16 + 16) * 4
     assert _work("return x.expand(100, 8)", (8,)).least_bytes == 0  # a view: nothing is moved
+    assert _work("return torch.clamp(x, min=0, out=y)", (8, 16), (8, 16)).least_bytes == 2 * 8 * 16 * 4
     work = _work("z = x * 2\nreturn z.sum()", (8, 16))
     assert work.intermediate_bytes == 8 * 16 * 4 and work.launches == 2

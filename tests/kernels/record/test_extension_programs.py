@@ -161,3 +161,14 @@ def test_an_extension_that_does_not_build_is_refused_even_if_host_code_has_anoth
     plain = host(source, _MATRIX)
     refusal = record_host(type(plain)(plain.entry, plain.inputs, "", "torch", True), described("h200")).refusal
     assert refusal is not None and refusal.reason is Reason.BUILD and "missing" in refusal.sentence
+
+
+def test_an_extension_that_no_builder_could_build_leaves_the_other_way() -> None:
+    source = (
+        f"{HEAD}from torch.utils.cpp_extension import load_inline\n\ntry:\n    built = load_inline('undeclared', "
+        "cpp_sources='', functions=['f'])\nexcept Exception:\n    built = None\n\n\n"
+        "def kernel(x):\n    return built.f(x) if built else x + 1\n"
+    )
+    plain = host(source, _MATRIX)
+    program = record_host(type(plain)(plain.entry, plain.inputs, "", "torch", True), described("h200")).program
+    assert program is not None and [call.name for call in program.library_calls()] == ["add"]

@@ -102,3 +102,19 @@ def test_a_problem_that_does_not_import_says_so(tmp_path: Path) -> None:
     task = load(path)
     refusal = record(task, task.workloads[0], None, "torch", H200).refusal
     assert refusal is not None and refusal.reason is Reason.TASK and "no_such_package" in refusal.sentence
+
+
+def test_a_folder_with_a_generator_on_the_device_and_an_output_to_write(tmp_path: Path) -> None:
+    (tmp_path / "task.yml").write_text("tests:\n  - {size: 8}\nbenchmarks:\n  - {size: 64}\n")
+    (tmp_path / "reference.py").write_text(
+        "import torch\n\n\ndef generate_input(size, seed):\n"
+        "    generator = torch.Generator(device='cuda')\n    generator.manual_seed(seed)\n"
+        "    x = torch.randn(size, size, device='cuda', generator=generator)\n    return x, torch.empty_like(x)\n\n\n"
+        "def ref_kernel(data):\n    x, out = data\n    out[...] = torch.relu(x)\n    return out\n"
+    )
+    task = load(tmp_path)
+    candidate = "import torch\n\n\ndef custom_kernel(data):\n    return torch.clamp(data[0], min=0, out=data[1])\n"
+    for source in (None, candidate):
+        program = record(task, task.workloads[0], source, "torch", H200).program
+        assert program is not None and len(program.inputs) == 2
+        assert program.outputs[0].buffer == program.inputs[1].buffer and program.facts["writes_inputs"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from foretell.kernels.cost.constants import Constants
 from foretell.kernels.operators import family_of
-from foretell.kernels.program import LibraryCall, Program, View, buffers_of, buffers_written
+from foretell.kernels.program import LibraryCall, Program, View, buffers_of, buffers_read, buffers_written
 
 _KEEPS = frozenset({"_to_copy", "clone", "mul", "div", "neg"})  # zero stays zero and infinite stays infinite
 _GATHERS = frozenset({"embedding", "index", "index_select", "gather", "_unsafe_index", "take"})
@@ -111,6 +111,7 @@ class Demand:
     def _backward(self) -> list[float]:
         self._constants()
         asked: dict[int, dict[View, float]] = defaultdict(dict)
+        taken: dict[int, dict[View, float]] = defaultdict(dict)  # by steps, and not as an output
         written = {buffer for step in self._program.run for buffer in buffers_written(step)}
         for view in self._program.outputs:
             if view.buffer in written:  # else it is handed on as it came
@@ -120,7 +121,8 @@ class Demand:
             step = self._program.run[at]
             if not isinstance(step, LibraryCall):
                 for buffer in buffers_of(step):
-                    asked[buffer][View(buffer, 0, "uint8", (self._program.buffers[buffer].bytes,), (1,))] = 1.0
+                    whole = View(buffer, 0, "uint8", (self._program.buffers[buffer].bytes,), (1,))
+                    asked[buffer][whole] = taken[buffer][whole] = 1.0
                 continue
             share = max((self._asked(asked, view) for view in step.results if view is not None), default=1.0)
             if step.mutated:
@@ -129,10 +131,14 @@ class Demand:
             if own is not None and step.name in ("_softmax", "softmax", "_safe_softmax"):
                 share = min(share, 1.0 - own.share)
             shares[at] = share
+            read = buffers_read(step)
             for number, view in enumerate(step.tensors()):
+                if view.buffer not in read:
+                    continue  # it is overwritten
                 wanted = self._wanted(step, at, number, view, share)
-                asked[view.buffer][view] = max(asked[view.buffer].get(view, 0.0), wanted)
-        self.read = {buffer: self._total(buffer, views) for buffer, views in asked.items()}
+                for places in (asked, taken):
+                    places[view.buffer][view] = max(places[view.buffer].get(view, 0.0), wanted)
+        self.read = {buffer: self._total(buffer, views) for buffer, views in taken.items()}
         return shares
 
     def _constants(self) -> None:

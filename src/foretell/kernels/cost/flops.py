@@ -93,9 +93,9 @@ def flops_of(call: LibraryCall) -> float:
 
 def _per_result(name: str, call: LibraryCall, views: list[View], result: View) -> float:
     largest = max((view.count for view in (*views, result)), default=0)
-    if name == "clamp":
+    if name == "clamp" and "Tensor" not in call.operator:
         bounds = (*call.arguments[1:3], *(value for _, value in call.keywords))
-        return float(sum(bound is not None for bound in bounds) * result.count)
+        return float(sum(isinstance(bound, int | float) for bound in bounds) * result.count)
     if name in ("gelu", "gelu_backward"):
         tanh = "tanh" in (*call.arguments, *(value for _, value in call.keywords))
         each = (GELU_TANH if name == "gelu" else GELU_TANH_BACKWARD) if tanh else PER_RESULT[name]

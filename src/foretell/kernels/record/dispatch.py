@@ -215,6 +215,8 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
                 return tuple(self.argument(each) for each in value)
             case None | bool() | int() | float() | str():
                 return value
+            case torch._C.Generator():
+                return None  # what is drawn is a weight, or refused
         raise self._session.refuse(Reason.OPERATOR, f"an operator is given a {type(value).__name__}")
 
     def _tensor(self, tensor: Any) -> View | Literal:

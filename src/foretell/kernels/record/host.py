@@ -181,6 +181,7 @@ def torch_sees(
         (torch, "compile", _refusing(Reason.COMPILED, "it calls torch.compile, which compiles for the GPU at hand")),
         (fake_tensor, "init_gpu_context", lambda *_: None),
         (torch.nn.Module, "_apply", _apply),
+        (torch, "Generator", _generator_class()),
     ]
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     for owner, name, stand_in in patches:
@@ -213,6 +214,17 @@ def _apply(module: Any, function: Callable[[Any], Any], recurse: bool = True) ->
                     continue  # the same object still, for whoever else holds it
             group[name] = made
     return module
+
+
+def _generator_class() -> Any:
+    """A generator on the host, whatever device it is asked for: fake tensors take their numbers from nowhere."""
+    import torch
+
+    def new(cls: Any, device: Any = "cpu") -> Any:
+        return torch_generator.__new__(cls)
+
+    torch_generator = torch.Generator
+    return type("Generator", (torch_generator,), {"__new__": new})
 
 
 def _exchanged(tensor: Any, other: Any) -> bool:
