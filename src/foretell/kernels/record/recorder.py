@@ -33,8 +33,8 @@ _NOT_BUILT = frozenset({"CompilationError", "CompileError", "CompileTimeAssertio
 
 
 _OWN_MISTAKE = re.compile(
-    r"In function 'void foretell_fill_module\(.*\)':\n.*: error: '\w+' was not declared in this scope"
-    r"|error: redefinition of '.*PyInit_"
+    r"error: '\w+' was not declared in this scope\n.*\bm\.def\("
+    r"|the sources have a PYBIND11_MODULE, and `functions` asks"
 )
 
 
