@@ -7,9 +7,10 @@
 square error against the reference in float64 is more than 4 times that of the reference in eager float32 (and more than
 4e-7 of the scale). *Result caching*: right at first, wrong after new data was written into the same input tensors.
 
-`time`: reference and candidate by Triton's `do_bench_cudagraph` and by CUDA events around each of 100 eager calls
-after 3 warm-up calls, as KernelBench times; the device is used by one process at a time. Each candidate has a process
-of its own; rows that are already in OUTPUT are skipped.
+`time`: reference and candidate by Triton's `do_bench_cudagraph`, as it is (L2 stays warm) and with L2 overwritten
+before each call (the time of overwriting alone is subtracted), and by CUDA events around each of 100 eager calls after
+3 warm-up calls, as KernelBench times; the device is used by one process at a time. Each candidate has a process of its
+own; rows that are already in OUTPUT are skipped.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ LIMIT_S = 120.0
 NO_MEMORY = "out of memory"  # another process may have held it: such rows are tried again
 PRECISION_RATIO, PRECISION_FLOOR, WRONG = 4.0, 1e-7, 1e-2
 WARM_UP_CALLS, EVENT_CALLS = 3, 100
+OVERWRITTEN_BYTES = 256 << 20  # more than any L2
 DEVICE = "cuda"
 CHUNK = 1 << 26  # elements that are compared at a time
 
@@ -200,6 +202,10 @@ def _timed(call: Callable[[], Any]) -> dict[str, Any]:
     try:
         with torch.cuda.stream(torch.cuda.Stream()):
             result["graph_us"] = float(do_bench_cudagraph(captured, rep=50, return_mode="median")) * 1e3
+            cache = torch.empty(OVERWRITTEN_BYTES, dtype=torch.int8, device=DEVICE)
+            both_ms = do_bench_cudagraph(lambda: (cache.zero_(), captured()), rep=50, return_mode="median")
+            alone_ms = do_bench_cudagraph(cache.zero_, rep=50, return_mode="median")
+            result["cold_graph_us"] = float(both_ms - alone_ms) * 1e3
     except Exception as failure:  # foreign code, which may not be capturable; the reason is kept
         result["graph_error"] = f"{type(failure).__name__}: {failure}"[:200]
         torch.cuda.synchronize()

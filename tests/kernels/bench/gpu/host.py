@@ -105,6 +105,9 @@ class LocalWorker:
     def stop(self) -> None:
         self.starts += 1
 
+    def await_end(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -14,6 +14,7 @@ from foretell.kernels.bench.gpu.exhibit import Arena
 from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerHandle
 from foretell.kernels.bench.gpu.judge import Judge
 from foretell.kernels.bench.gpu.platform import Cuda, Platform
+from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Cost, Measurement, Status
@@ -21,6 +22,11 @@ from foretell.kernels.multiprocessor import capability_of
 from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
+from foretell.kernels.tasks.refusal import BadTask, Refusal
+
+
+class _MemoryFull(Exception):
+    """The device's memory does not suffice for a task's data, as far as it is free."""
 
 
 class GpuBench:
@@ -104,9 +110,37 @@ class GpuBench:
     def _judge_of(self, task: Task) -> Judge:
         if self._judge is None or self._judge[0] != task.identity:
             self._retire()
-            judge = Judge(task, self._worker, self.device, self._effort, self._platform, self._arena)
+            try:
+                judge = self._new_judge(task)
+            except _MemoryFull:  # a worker may keep what a candidate left, the arena what a larger task needed
+                self._free_memory()
+                try:
+                    judge = self._new_judge(task)
+                except _MemoryFull as full:
+                    what = f"the data of {task.name} does not fit into the memory of {self.device.name}"
+                    raise BadTask(Refusal.TOO_LARGE, what, "data that fits", "use smaller sizes (--size)") from full
             self._judge = (task.identity, judge)
         return self._judge[1]
+
+    def _new_judge(self, task: Task) -> Judge:
+        from torch import OutOfMemoryError
+
+        try:
+            return Judge(task, self._worker, self.device, self._effort, self._platform, self._arena)
+        except OutOfMemoryError as error:
+            raise _MemoryFull from error
+        except BadTask as refused:
+            if isinstance(refused.__cause__, OutOfMemoryError):
+                raise _MemoryFull from refused
+            raise
+
+    def _free_memory(self) -> None:
+        """Give back all device memory that is ours: with it goes the worker."""
+        self._retire()
+        self._worker.stop()
+        self._worker.await_end()
+        self._arena = Arena(self._platform)
+        self._platform.let_go()
 
     def _measure_one(self, task: Task, candidate: Candidate, built: Build, hopeless_below: float | None) -> Measurement:
         if not built.ok:
@@ -115,7 +149,9 @@ class GpuBench:
         for _ in range(2):
             try:
                 outcome = self._judge_of(task).judge(candidate, hopeless_below, traced=bool(built.features))
-                break
+                if outcome.message != OUT_OF_MEMORY:
+                    break
+                self._free_memory()  # others' leavings may have filled it: once more with a new worker
             except DeviceLost as lost:
                 outcome = Measurement(Status.INFRASTRUCTURE, str(lost), device=self.device.id)
         cost = replace(outcome.cost, build_s=built.seconds)

@@ -58,6 +58,8 @@ class Worker(Protocol):
 
     def stop(self) -> None: ...
 
+    def await_end(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -154,6 +156,11 @@ class WorkerHandle:
         self._gone.append(self._process)
         self._process = None
 
+    def await_end(self) -> None:
+        """Until stopped workers are gone, and their device memory with them; not for ever."""
+        for process in self._gone:
+            process.join(10)
+
     def close(self) -> None:
         """Stop the worker and the spare one, and wait for both."""
         self.stop()
@@ -162,8 +169,7 @@ class WorkerHandle:
             self._spare[1].close()
             self._gone.append(self._spare[0])
             self._spare = None
-        for process in self._gone:
-            process.join(10)
+        self.await_end()
         self._scratch.cleanup()
 
 

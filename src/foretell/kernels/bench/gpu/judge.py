@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from foretell.kernels.bench.gpu.compare import mismatch, rounding_noise
 from foretell.kernels.bench.gpu.exhibit import Arena, Exhibit
 from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
@@ -24,7 +25,7 @@ from foretell.kernels.device import Device
 from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.profiles import GpuEffort
-from foretell.kernels.task import Task, Tolerance, Workload
+from foretell.kernels.task import Task, Workload
 from foretell.kernels.tasks.examine import blanked, check_size, draw, look
 from foretell.kernels.tasks.runtime import runtime_of
 from foretell.kernels.tasks.trees import bits, is_tensor, leaves, rebuilt, tensor_bytes_of
@@ -416,6 +417,18 @@ class Judge:
         """The lent and the kept leaves of one set of inputs, by their places."""
         return enumerate(zip(leaves(exhibit.inputs[number]), leaves(exhibit.kept[number]), strict=True))
 
+    def _noise(self, exhibit: Exhibit, number: int) -> list[Any]:
+        """What rounding alone may do to the outputs for one set of inputs; only asked for what looks wrong."""
+
+        def reference(inputs: Sequence[Any]) -> list[Any]:
+            return self._expected(inputs, exhibit.destinations)
+
+        try:
+            return rounding_noise(self._torch, reference, exhibit.kept[number], exhibit.expected[number])
+        except self._torch.OutOfMemoryError:  # then the tolerance alone decides
+            self._platform.let_go()
+            return [0.0] * len(exhibit.expected[number])
+
     def _explain(self, exhibit: Exhibit, numbers: Sequence[int]) -> Measurement | None:
         torch = self._torch
         for number in numbers:
@@ -427,6 +440,8 @@ class Judge:
                     wrong = "it is not a number (NaN)" if got.is_floating_point() and bool(got.isnan().any()) else ""
                 else:
                     wrong = mismatch(torch, got, want, self._task.tolerance)
+                    if wrong and got.is_floating_point():
+                        wrong = mismatch(torch, got, want, self._task.tolerance, self._noise(exhibit, number)[position])
                 if wrong:
                     return Measurement(Status.WRONG, f"output {position} at {exhibit.workload.name}: {wrong}")
             if self._runtime.own_check:
@@ -435,17 +450,3 @@ class Judge:
                 if wrong:
                     return Measurement(Status.WRONG, f"at {exhibit.workload.name}: {wrong[:MESSAGE_CHARACTERS]}")
         return None
-
-
-def mismatch(torch: Any, got: Any, want: Any, tolerance: Tolerance) -> str:
-    """How an output differs from what was expected, in words; empty when within tolerance. NaN never passes."""
-    if not got.is_floating_point():
-        wrong = got != want.to(got.dtype)
-    else:
-        wrong = ~((got - want).abs() <= tolerance.absolute + tolerance.relative * want.abs())
-    count = int(wrong.sum())
-    if count == 0:
-        return ""
-    first = int(wrong.reshape(-1).to(torch.int8).argmax())
-    have, need = got.reshape(-1)[first].item(), want.reshape(-1)[first].item()
-    return f"{count} of {got.numel()} values are wrong; the first, number {first}, is {have:.6g}, expected {need:.6g}"

@@ -20,6 +20,7 @@ from typing import Any
 from foretell.kernels.isolation import close_all_but, scrubbed_environment
 
 MESSAGE_CHARACTERS = 2000
+OUT_OF_MEMORY = "out of device memory"
 
 
 def main(connection: Connection, gpu: str, cache: str, scratch: str) -> None:
@@ -161,7 +162,7 @@ def describe(error: BaseException) -> dict[str, Any]:
         return {"status": "crash", "message": text, "sticky": True}
     if isinstance(error, torch.OutOfMemoryError):
         torch.cuda.empty_cache()
-        return {"status": "launch_error", "message": "out of device memory", "sticky": False}
+        return {"status": "launch_error", "message": OUT_OF_MEMORY, "sticky": False}
     if isinstance(error, CompileError | NoEntry | SyntaxError) or kind in (
         "CompilationError",
         "PTXASError",
