@@ -20,6 +20,7 @@ import fcntl
 import json
 import math
 import multiprocessing
+import os
 import statistics
 import time
 import traceback
@@ -164,13 +165,15 @@ def time_both(row: dict[str, Any], lock: DeviceLock) -> dict[str, Any]:
 
     pair = Pair(row)
     torch.zeros(1, device=DEVICE)
-    with lock, torch.no_grad():
+    with torch.no_grad():
         inputs = pair.inputs(1)
         model = pair.model.to(DEVICE)
-        answer: dict[str, Any] = {"reference": _timed(lambda: model(*inputs))}
-        run = pair.candidate()
-        answer["candidate"] = _timed(lambda: run(*inputs))
-        torch.cuda.synchronize()
+        with lock:
+            answer: dict[str, Any] = {"reference": _timed(lambda: model(*inputs))}
+        run = pair.candidate()  # which may build for a while
+        with lock:
+            answer["candidate"] = _timed(lambda: run(*inputs))
+            torch.cuda.synchronize()
     return answer
 
 
@@ -213,7 +216,11 @@ def _timed(call: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _child(job: Callable[..., Any], row: dict[str, Any], lock: Any, connection: Any) -> None:
+    import torch
+
     try:
+        major, minor = torch.cuda.get_device_capability()
+        os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the bench, so that its builds are found
         connection.send(job(row, lock))
     except BaseException as failure:  # foreign code: whatever it raises is its result
         text = "".join(traceback.format_exception_only(failure)).strip()
