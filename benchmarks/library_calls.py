@@ -356,7 +356,8 @@ class Stopwatch:
         name, _, overload = operator.removeprefix("aten::").partition(".")
         function = getattr(torch.ops.aten, name)
         function = getattr(function, overload) if overload else function
-        values = self.made(arguments)
+        with torch.cuda.stream(self._stream):  # where they are used, too: nothing else orders the two
+            values = self.made(arguments)
         events = self._platform.event(), self._platform.event()
 
         def work(handle: int) -> None:
@@ -411,8 +412,11 @@ def main() -> None:
                 row["us"], row["spread"] = watch.device_us(operator, values)
             except (RuntimeError, TypeError, AttributeError, NotImplementedError) as error:
                 row["error"] = f"{type(error).__name__}: {error}"[:200]
-                torch.cuda.empty_cache()
             file.write(json.dumps(row) + "\n")
+            if "error" in row:
+                file.flush()
+                torch.cuda.synchronize()  # raises where the call has broken the context: run again to go on behind it
+                torch.cuda.empty_cache()
             if number % 200 == 0:
                 file.flush()
                 torch.cuda.empty_cache()
