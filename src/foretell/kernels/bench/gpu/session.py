@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from foretell.kernels.bench.gpu import settings
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.watch import Snapshot, Watch, shares_memory, watch_for
 from foretell.kernels.languages import extension
@@ -144,6 +145,7 @@ class Session:
     ) -> None:
         self._destinations = destinations
         self._platform, self._task, self._inputs, self._rings = platform, task, inputs, rings
+        self._settings_before = settings.current()
         self._runtime = runtime_of(task)
         self._checked, self._timed_sets = checked, timed
         self._flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
@@ -159,6 +161,8 @@ class Session:
         # Our references are exact in float32; other people's problems run with the settings torch comes with.
         torch.backends.cudnn.allow_tf32 = task.kind != "library"
         self.reference_entry = self._runtime.reference(platform.device)
+        self._usual_settings = settings.current()
+        self._has_own_settings = False
 
     def load(self, source: str, language: str, snapshot: Snapshot) -> dict[str, Any]:
         """Load a candidate and run it on every checked set, its outputs going into the rings."""
@@ -172,6 +176,7 @@ class Session:
             self._run_checks(index, watch if index == 0 else None)
         self._platform.synchronize()
         self._look_around(snapshot)
+        self._has_own_settings = settings.current() != self._usual_settings
         return {"launches": watch.launches}
 
     def check(self, index: int, snapshot: Snapshot) -> None:
@@ -273,8 +278,16 @@ class Session:
         return made
 
     def _run_of(self, entry: Entry, index: int, number: int) -> Callable[[], list[Any]]:
+        """A program on one set of inputs; the reference never under what a candidate has set."""
         inputs = self._inputs[index][number]
-        return lambda: leaves(entry(*inputs))
+
+        def reference() -> list[Any]:
+            if not self._has_own_settings:
+                return leaves(entry(*inputs))
+            with settings.under(self._usual_settings):
+                return leaves(entry(*inputs))
+
+        return reference if entry is self.reference_entry else lambda: leaves(entry(*inputs))
 
     def _eager(self, entry: Entry, index: int, number: int, keep: Sequence[Any]) -> Timed:
         """A program that is launched each time as its author would, on the default stream."""
@@ -362,6 +375,8 @@ class Session:
             self._module = None
         self._unloads += 1
         gc.collect(2 if self._unloads % FULL_COLLECTION_EVERY == 0 else 0)
+        self._has_own_settings = False
+        _restore(self._usual_settings)
 
     def close(self) -> None:
         self.unload()
@@ -369,6 +384,14 @@ class Session:
             for timed in group:
                 timed.close()
         self._references.clear()
+        _restore(self._settings_before)
+
+
+def _restore(wanted: settings.Settings) -> None:
+    """Undo what a candidate has set for the whole process; RuntimeError, which ends the worker, if that fails."""
+    settings.apply(wanted)
+    if settings.current() != wanted:
+        raise RuntimeError("settings that a candidate made for the whole process cannot be undone")
 
 
 def _alike(one: Any, other: Any) -> bool:
