@@ -121,7 +121,7 @@ def summary(rows: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
     for name, entries in recorded.items():
         seen = [entries[i] for i in honest if i in entries]
         if seen:
-            reasons = Counter(row.get("refusal") or "recorded" for row in seen)
+            reasons = Counter(row.get("refusal") or row.get("failure", "")[:80] or "recorded" for row in seen)
             result[name] = {"rows": len(seen), "recorded": reasons["recorded"], "reasons": dict(reasons.most_common())}
             seconds = [row["record_s"] for row in seen if row.get("record_s") is not None]
             result[name]["median_s"] = statistics.median(seconds) if seconds else None

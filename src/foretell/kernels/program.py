@@ -326,13 +326,19 @@ def views_in(value: Argument) -> Iterator[View]:
 # In-place operations that do not look at what their target holds.
 _OVERWRITING = frozenset({"copy_", "zero_", "fill_", "set_", "normal_", "uniform_", "random_", "exponential_"})
 
+# Operations that only look at the shape of their first argument.
+_SHAPED_LIKE = frozenset({
+    "empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like",
+    "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros",
+})  # fmt: skip
+
 
 def buffers_read(step: Step) -> set[int]:
     """Buffers whose contents the step may depend on. Of a launch these are all that it is given."""
     match step:
         case LibraryCall():
             read = {view.buffer for view in step.tensors()}
-            if step.name in _OVERWRITING:
+            if step.name in _OVERWRITING or step.name in _SHAPED_LIKE:
                 read = {view.buffer for view in views_in(step.arguments[1:])}
             elif any(name == "out" for name, _ in step.keywords):
                 read = {view.buffer for view in views_in(step.arguments)}

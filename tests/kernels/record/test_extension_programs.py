@@ -50,6 +50,18 @@ torch::Tensor scaled(torch::Tensor x, double factor) {
     return torch::relu(out) + spare[3];
 }
 
+torch::Tensor centred(torch::Tensor x) {
+    static float* room = nullptr;
+    if (!room) cudaMalloc(&room, 16);
+    float values[4] = {4, 3, 2, 1};
+    cudaMemcpyToSymbol(table, values, sizeof(values));
+    cudaMemset(room, 0, 16);
+    scale<<<1, 4>>>(x.data_ptr<float>(), Sizes{1, 4, room}, 1.0f);
+    auto out = torch::empty_like(x);
+    scale<<<1, 64>>>(room, Sizes{1, 4, out.data_ptr<float>()}, 1.0f);
+    return out;
+}
+
 torch::Tensor peek(torch::Tensor x) {
     float first;
     cudaMemcpy(&first, x.data_ptr<float>(), 4, cudaMemcpyDeviceToHost);
@@ -65,6 +77,7 @@ torch::Tensor host_sum(torch::Tensor x) {
 """
 DECLARED = """
 torch::Tensor scaled(torch::Tensor, double);
+torch::Tensor centred(torch::Tensor);
 torch::Tensor peek(torch::Tensor);
 torch::Tensor host_sum(torch::Tensor);
 """
@@ -74,7 +87,7 @@ def _recorded(call: str) -> Recording:
     source = (
         f"{HEAD}from torch.utils.cpp_extension import load_inline\n\n"
         f"built = load_inline('recorded', cpp_sources={DECLARED!r}, cuda_sources={CUDA!r}, "
-        "functions=['scaled', 'peek', 'host_sum'])\n\n\n"
+        "functions=['scaled', 'centred', 'peek', 'host_sum'])\n\n\n"
         f"def kernel(x):\n    return {call}\n"
     )
     plain = host(source, _MATRIX)
@@ -99,6 +112,16 @@ def test_everything_that_host_code_asks_for_is_a_step() -> None:
     fill, copy = program.run[2], program.run[3]
     assert isinstance(fill, Fill) and (fill.region.bytes, fill.pattern) == (8, b"\1")
     assert isinstance(copy, Copy) and (copy.target.offset_bytes, copy.target.bytes) == (8, 8)
+
+
+def test_what_every_call_overwrites_is_no_state() -> None:
+    recording = _recorded("built.centred(x)")
+    program = recording.program
+    assert program is not None, recording.refusal
+    assert [type(step) for step in program.setup] == [Allocate]  # the room, which only has to be there
+    kinds = [type(step) for step in program.run]
+    assert kinds == [SymbolUpload, Fill, Launch, Allocate, Launch]
+    assert "unverified_state" not in program.facts
 
 
 @pytest.mark.parametrize(
@@ -168,6 +191,18 @@ def test_an_extension_that_no_builder_could_build_leaves_the_other_way() -> None
         f"{HEAD}from torch.utils.cpp_extension import load_inline\n\ntry:\n    built = load_inline('undeclared', "
         "cpp_sources='', functions=['f'])\nexcept Exception:\n    built = None\n\n\n"
         "def kernel(x):\n    return built.f(x) if built else x + 1\n"
+    )
+    plain = host(source, _MATRIX)
+    program = record_host(type(plain)(plain.entry, plain.inputs, "", "torch", True), described("h200")).program
+    assert program is not None and [call.name for call in program.library_calls()] == ["add"]
+
+
+def test_a_function_that_cpp_sources_do_not_declare_is_bound_by_no_builder() -> None:
+    source = (
+        f"{HEAD}from torch.utils.cpp_extension import load_inline\n\ntry:\n    built = load_inline('kernel_bound', "
+        "cpp_sources='// f', cuda_sources='__global__ void f(float* x) { x[0] = 1; }', functions=['f'])\n"
+        "except Exception:\n    built = None\n\n\n"
+        "def kernel(x):\n    return built.f(grid=1, args=[x]) if built else x + 1\n"
     )
     plain = host(source, _MATRIX)
     program = record_host(type(plain)(plain.entry, plain.inputs, "", "torch", True), described("h200")).program

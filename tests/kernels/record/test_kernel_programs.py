@@ -200,6 +200,34 @@ def test_templates_are_recorded(name: str) -> None:
         assert {view.buffer for view in program.outputs} <= written
 
 
+_COPY = """\
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def copy(source, target, R: tl.constexpr, C: tl.constexpr):
+    i, j = tl.program_id(0) * R, tl.program_id(1) * C
+    target.store([i, j], source.load([i, j]))
+
+
+"""
+
+
+def test_tensor_descriptors_of_the_host_are_described() -> None:
+    made = ", ".join(f"TensorDescriptor.from_tensor({name}, [16, 32])" for name in ("x", "y"))
+    body = f"y = torch.empty_like(x)\ncopy[(3, 33)]({made}, 16, 32)\nreturn y"
+    program = program_of(_triton(body, _COPY), [((48, 1056), "float32")], language="triton")
+    [launch] = _launches(program)
+    assert [(each.position, each.buffer, each.offset_bytes) for each in launch.tensor_maps] == [(0, 0, 0), (192, 1, 0)]
+    for each in launch.tensor_maps:
+        assert (each.shape, each.strides_bytes, each.box) == ((1056, 48), (4 * 1056,), (32, 16))
+    parameters = parameters_of(program.image(launch.image).ptx, launch.entry)
+    assert [p.offset for p in parameters if p.size == 128] == [0, 192]
+    assert len(launch.arguments) == parameters[-1].offset + parameters[-1].size
+
+
 PTX = """
 .visible .entry copy_some(
     .param .u64 .ptr .global .align 1 copy_some_param_0,

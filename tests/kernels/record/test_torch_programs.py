@@ -95,6 +95,22 @@ MODELS = {
     ),
     "a recurrent layer": ("self.f = nn.GRU(16, 4, 2, batch_first=True)", "return self.f(x[None])[0]"),
     "an lstm": ("self.f = nn.LSTM(16, 4)", "y, (h, c) = self.f(x[:, None])\nreturn y, h, c"),
+    "a script": (
+        "self.w = nn.Parameter(torch.randn(16))\nself.f = torch.jit.script(scripted)",
+        "return self.f(x, self.w)",
+    ),
+    "inference mode": (
+        "self.w = nn.Parameter(torch.randn(16))",
+        "with torch.inference_mode():\n    y = (x * self.w).to(torch.float64, copy=True)\n    return y.reshape(4, 32)",
+    ),
+    "a workspace as large as an input": (
+        "self.w = nn.Parameter(torch.randn(16))\nself.y = None",
+        "self.y = torch.zeros_like(x) if self.y is None else self.y\nreturn x * self.w + self.y",
+    ),
+    "a workspace that every call fills": (
+        "self.w = nn.Parameter(torch.randn(16))\nself.y = None",
+        "self.y = x + 1 if self.y is None else self.y\nself.y.zero_()\nself.y.add_(x)\nreturn self.y * self.w",
+    ),
     "multi-head attention": (
         "self.f = nn.MultiheadAttention(16, 2, batch_first=True)",
         "return self.f(x[None], x[None], x[None], need_weights=False)[0]",
@@ -102,10 +118,13 @@ MODELS = {
 }
 
 
+_SCRIPTED = "def scripted(x, w):\n    return torch.sigmoid(torch.tanh(x * w) * w)\n"
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_replayed_with_other_weights(name: str) -> None:
     init, forward = MODELS[name]
-    source = _model(init, forward)
+    source = _model(init, forward, outside=_SCRIPTED if "script" in name else "")
     if name == "a constant attribute":
         program = program_of(source, _MATRIX)
         assert [type(step) for step in program.setup] and not program.weights

@@ -1,9 +1,4 @@
-"""From the log of a recording to a Program: what is setup, what is the run, which buffer has which role.
-
-State that the run needs is followed back through the log to weights and constants; those steps are the setup. Steps
-that depended on the inputs of an earlier call cannot be part of it: a run that reads what they left is refused, because
-it keeps results.
-"""
+"""From the log of a recording to a Program: the run, its setup (see `setup`), and which buffer has which role."""
 
 from __future__ import annotations
 
@@ -11,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foretell.kernels.operators import family_of
 from foretell.kernels.program import (
     Allocate,
     Argument,
@@ -30,29 +24,11 @@ from foretell.kernels.program import (
     SymbolUpload,
     View,
     Weight,
-    buffers_read,
-    buffers_written,
 )
-from foretell.kernels.record.pointers import launch_buffers, stored_buffers
+from foretell.kernels.record.reach import Reach
 from foretell.kernels.record.refusal import Reason, Refused
 from foretell.kernels.record.session import RawMap, Session
-
-
-@dataclass(frozen=True)
-class Call:
-    """One recorded call: where its steps are in the log, and the views of its inputs and outputs.
-
-    `earlier` are the allocations of inputs of calls before this one, `weights` the names of the model's tensors with
-    their views, parameters first, and `roots` those of them that are weights whatever made them.
-    """
-
-    start: int
-    end: int
-    inputs: tuple[View, ...]
-    outputs: tuple[View, ...]
-    earlier: frozenset[int]
-    weights: tuple[Weight, ...]
-    roots: frozenset[int]
+from foretell.kernels.record.setup import Call, needs_of, setup_of
 
 
 @dataclass(frozen=True)
@@ -73,125 +49,27 @@ class Draft:
 def assemble(session: Session, call: Call) -> Draft:
     """The draft of one call; Refused if its state cannot be made from weights."""
     run = [(at, session.steps[at]) for at in range(call.start, call.end)]
-    reach = _Reach(session)
-    inputs = {view.buffer for view in call.inputs}
-    external = _external([step for _, step in run], reach, call.outputs) - inputs
+    reach = Reach(session)
+    inputs = frozenset(view.buffer for view in call.inputs)
+    needs = needs_of([step for _, step in run], reach, call.outputs, inputs)
     named = {weight.view.buffer: weight for weight in reversed(call.weights)}
     roots = set(call.roots)
     while True:
-        setup, used, dirty, random = _setup(session, reach, call, external, roots, inputs)
-        if random is None:
+        setup = setup_of(session, reach, call, needs, roots)
+        if setup.random is None:
             break
-        if random not in named:
+        if setup.random not in named:
             raise Refused(Reason.NONDETERMINISTIC, "it keeps a random tensor that is no parameter, buffer or attribute")
-        roots.add(random)
-    _refuse_kept_results([step for _, step in run], reach, dirty, call.outputs)
-    steps = [(at, session.steps[at]) for at in setup]
+        roots.add(setup.random)
+    _refuse_kept_results([step for _, step in run], reach, setup.dirty, call.outputs)
+    steps: list[tuple[int, Step]] = [(-1, Allocate(number)) for number in sorted(setup.bare)]
+    steps += [(at, session.steps[at]) for at in setup.steps]
+    used = setup.weights
     weights = [weight for weight in call.weights if weight.view.buffer in used and named[weight.view.buffer] is weight]
-    return _numbered(session, call, reach, steps, run, weights, dirty)
+    return _numbered(session, call, reach, steps, run, weights, setup.dirty)
 
 
-class _Reach:
-    """Which allocations a step reads and writes; of launches those that its arguments point to.
-
-    Numbers below zero stand for the variables of an image.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._seen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
-
-    def read(self, step: Step) -> frozenset[int]:
-        return self._of(step)[0]
-
-    def written(self, step: Step) -> frozenset[int]:
-        return self._of(step)[1]
-
-    def _of(self, step: Step) -> tuple[frozenset[int], frozenset[int]]:
-        key = id(step)
-        if key not in self._seen:
-            if isinstance(step, Launch):
-                read = launch_buffers(self._session, step) | self._session.symbols_of(step.image)
-                found = read, stored_buffers(self._session, step)
-            elif isinstance(step, SymbolUpload):
-                found = frozenset(buffers_read(step)), frozenset(self._session.symbols_of(step.image))
-            else:
-                found = frozenset(buffers_read(step)), frozenset(buffers_written(step))
-            self._seen[key] = found
-        return self._seen[key]
-
-
-def _external(steps: Iterable[Step], reach: _Reach, outputs: Iterable[View]) -> set[int]:
-    """Allocations that the steps use without making them."""
-    made: set[int] = set()
-    external: set[int] = set()
-    for step in steps:
-        if isinstance(step, Allocate):
-            made.add(step.buffer)
-            continue
-        arguments = {view.buffer for view in step.tensors()} if isinstance(step, LibraryCall) else set()
-        mutated = {view.buffer for view in step.mutated} if isinstance(step, LibraryCall) else set()
-        external |= (reach.read(step) | arguments | mutated) - made
-        if isinstance(step, LibraryCall):
-            made |= {view.buffer for view in step.results if view is not None} - external
-        else:
-            external |= reach.written(step) - made
-    return external | ({view.buffer for view in outputs} - made)
-
-
-def _setup(
-    session: Session, reach: _Reach, call: Call, external: set[int], roots: set[int], inputs: set[int]
-) -> tuple[list[int], set[int], set[int], int | None]:
-    """Positions of the setup steps, the weights used, state that earlier inputs went into, and a random allocation.
-
-    The last is None unless some state is random; then it is to be a weight.
-    """
-    tainted, depends = set(call.earlier), set()
-    for at in range(call.start):
-        step = session.steps[at]
-        if reach.read(step) & tainted:
-            depends.add(at)
-            tainted |= reach.written(step) - roots
-        elif isinstance(step, Allocate):
-            tainted.discard(step.buffer)
-    needed, used, dirty, found = set(external), set[int](), set[int](), list[int]()
-    used |= needed & roots
-    needed -= roots
-    made: set[int] = set()
-    for at in range(call.start - 1, -1, -1):
-        step = session.steps[at]
-        written = reach.written(step) & needed
-        if not written:
-            continue
-        if at in depends:
-            dirty |= written
-            if isinstance(step, LibraryCall):
-                new = {view.buffer for view in step.results if view is not None} - {v.buffer for v in step.mutated}
-                if new & needed:
-                    made |= new & needed  # made from inputs of an earlier call
-            continue
-        if isinstance(step, LibraryCall) and family_of(step.operator) == "random":
-            return found, used, dirty, min(written)
-        found.append(at)
-        made |= {step.buffer} if isinstance(step, Allocate) else set()
-        if isinstance(step, LibraryCall):
-            made |= {view.buffer for view in step.results if view is not None}
-        more = reach.read(step)
-        if isinstance(step, LibraryCall):
-            more = more | {view.buffer for view in step.tensors()}
-        if more & call.earlier:
-            raise Refused(Reason.KEEPS_RESULTS, "what it keeps was computed from the inputs of an earlier call")
-        used |= more & roots
-        needed |= more - roots
-    orphans = {number for number in needed - made - inputs if number >= 0}
-    if orphans & call.earlier:
-        raise Refused(Reason.KEEPS_RESULTS, "it returns or reads an input of an earlier call")
-    if orphans:
-        raise Refused(Reason.HOST_DATA, "it uses a tensor whose values were made outside of what was recorded")
-    return found[::-1], used, dirty, None
-
-
-def _refuse_kept_results(run: Iterable[Step], reach: _Reach, dirty: set[int], outputs: Iterable[View]) -> None:
+def _refuse_kept_results(run: Iterable[Step], reach: Reach, dirty: set[int], outputs: Iterable[View]) -> None:
     """A run may overwrite what an earlier call left, or hand it to kernels, but not read it by a library call."""
     stale = set(dirty)
     for step in run:
@@ -208,7 +86,7 @@ def _refuse_kept_results(run: Iterable[Step], reach: _Reach, dirty: set[int], ou
 def _numbered(
     session: Session,
     call: Call,
-    reach: _Reach,
+    reach: Reach,
     setup: Sequence[tuple[int, Step]],
     run: Sequence[tuple[int, Step]],
     weights: Sequence[Weight],

@@ -55,6 +55,9 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         name = func._schema.name.partition("::")[2]
         if name in ("_local_scalar_dense", "item"):
             return self._scalar(args[0])
+        if _is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
         try:
             result = self._special(name, args, kwargs)
             if result is None:
@@ -229,6 +232,13 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
             )
         dtype = str(tensor.dtype).removeprefix("torch.")
         return Literal(dtype, tuple(int(side) for side in tensor.shape), bytes_of(real))
+
+
+def _is_composite(func: Any) -> bool:
+    """Whether an operator is not recorded itself but made of others that may be: inference mode leaves these whole."""
+    if func.namespace != "aten" or family_of(f"{func._schema.name}.{func._overloadname}") is not None:
+        return False
+    return bool(func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
 
 
 def _written(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:

@@ -58,7 +58,7 @@ class ExtensionRecorder:
             case SymbolUploaded():
                 source = event.data if event.data is not None else self._region(event.source, event.size_bytes)
                 image, stream = session.image(event.image.cubin, event.image.ptx), self._stream(event.stream)
-                session.has_symbols(image)
+                session.symbol(image, event.symbol, event.offset, event.size_bytes)
                 session.add(SymbolUpload(image, event.symbol, event.offset, source, stream))
             case SymbolRead():
                 raise session.refuse(Reason.DEPENDS_ON_DATA, f"it reads the device variable {event.symbol}")

@@ -181,13 +181,15 @@ def torch_sees(
         (torch, "compile", _refusing(Reason.COMPILED, "it calls torch.compile, which compiles for the GPU at hand")),
         (fake_tensor, "init_gpu_context", lambda *_: None),
         (torch.nn.Module, "_apply", _apply),
+        (torch.nn.RNNBase, "flatten_parameters", lambda _: None),  # which asks cuDNN, and changes no value
         (torch, "Generator", _generator_class()),
     ]
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     for owner, name, stand_in in patches:
         setattr(owner, name, stand_in)
     try:
-        yield streams
+        with _scripts_unfused():
+            yield streams
     finally:
         for owner, name, original in originals:
             setattr(owner, name, original)
@@ -214,6 +216,23 @@ def _apply(module: Any, function: Callable[[Any], Any], recurse: bool = True) ->
                     continue  # the same object still, for whoever else holds it
             group[name] = made
     return module
+
+
+@contextmanager
+def _scripts_unfused() -> Iterator[None]:
+    """Within, TorchScript calls one operator after another; its fusers would compile for and launch on a device."""
+    import torch
+
+    jit: Any = torch._C
+    fusing = jit._jit_texpr_fuser_enabled(), jit._jit_can_fuse_on_gpu(), jit._jit_can_fuse_on_cpu()
+    setters = jit._jit_set_texpr_fuser_enabled, jit._jit_override_can_fuse_on_gpu, jit._jit_override_can_fuse_on_cpu
+    for setter in setters:
+        setter(False)
+    try:
+        yield
+    finally:
+        for setter, before in zip(setters, fusing, strict=True):
+            setter(before)
 
 
 def _generator_class() -> Any:

@@ -23,9 +23,10 @@ from foretell.kernels.record.refusal import Reason, Recording, Refusal, Refused
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
-    from foretell.kernels.record.assemble import Call, Draft
+    from foretell.kernels.record.assemble import Draft
     from foretell.kernels.record.configurations import Configurations
     from foretell.kernels.record.session import Session
+    from foretell.kernels.record.setup import Call
 
 MESSAGE_CHARACTERS = 500
 _NOT_BUILT = frozenset({"CompilationError", "CompileError", "CompileTimeAssertionFailure", "ExtensionError", "NoEntry",
@@ -190,7 +191,7 @@ class _Recorder:
 
     def _call(self, warm_up: bool = False) -> Call:
         """Call the entry on fresh inputs. In a warm-up, tensors may still be moved to the device."""
-        from foretell.kernels.record.assemble import Call
+        from foretell.kernels.record.setup import Call
 
         session, entry = self._session, self._entry
         with session.muted():

@@ -29,6 +29,8 @@ from foretell.kernels.program import (
     buffers_of,
 )
 from foretell.kernels.program_check import check
+from foretell.kernels.record.parameters import parameters_of
+from foretell.kernels.record.refusal import Refused
 
 POISON = 0xFF  # every float of these bytes is a NaN, every signed integer -1
 _INTEGERS = {1: "uint8", 2: "int16", 4: "int32"}
@@ -246,12 +248,21 @@ class Replay:
             address = self._buffers[each.buffer].data_ptr() + each.offset_bytes
             block[each.position : each.position + 128] = module.tensor_map(each, address)
         stream = torch.cuda.current_stream().cuda_stream
-        shape = (launch.grid, launch.block)
-        self._kept.append(
-            module.launch_packed(
-                launch.entry, *shape, bytes(block), launch.shared_bytes, stream, dict(launch.attributes)
-            )
-        )
+        held = module.launch_block(
+            launch.entry, launch.grid, launch.block, bytes(block), self._places(launch), launch.shared_bytes, stream,
+            dict(launch.attributes),
+        )  # fmt: skip
+        self._kept.append(held)
+
+    def _places(self, launch: Launch) -> list[int]:
+        """Where each parameter begins in the parameter block."""
+        try:
+            parameters = parameters_of(self._program.image(launch.image).ptx, launch.entry)
+        except Refused as error:
+            raise ReplayError(error.refusal.sentence) from error
+        if parameters and parameters[-1].offset + parameters[-1].size != len(launch.arguments):
+            raise ReplayError(f"the parameters of {launch.entry} do not take {len(launch.arguments)} bytes")
+        return [parameter.offset for parameter in parameters]
 
 
 def _flat(returned: Any) -> Iterator[Any]:

@@ -55,7 +55,7 @@ class Session:
         self._space = AddressSpace(seed)
         self._addresses: list[int] = []
         self._numbers: dict[int, int] = {}
-        self._symbols: dict[str, int] = {}  # images with variables that host code writes, each like an allocation
+        self._symbols: dict[tuple[str, str, int, int], int] = {}  # parts of variables that host code writes
         self._storages: list[Any] = []  # kept alive, so that no other storage takes one's identity
         self._muted = 0
 
@@ -184,13 +184,13 @@ class Session:
         self.images.setdefault(image.hash, image)
         return image.hash
 
-    def has_symbols(self, image: str) -> None:
-        """Host code writes a variable of this image, which its kernels may read."""
-        self._symbols.setdefault(image, -1 - len(self._symbols))
+    def symbol(self, image: str, symbol: str, offset: int, size: int) -> int:
+        """The number, below zero, of a part of an image's variable that host code writes; it is like an allocation."""
+        return self._symbols.setdefault((image, symbol, offset, size), -1 - len(self._symbols))
 
-    def symbols_of(self, image: str) -> set[int]:
-        """The number, below zero, that stands for an image's variables; none if nobody wrote any."""
-        return {self._symbols[image]} if image in self._symbols else set()
+    def symbols_of(self, image: str) -> frozenset[int]:
+        """Numbers of what host code has written of an image's variables, which its kernels may read."""
+        return frozenset(number for key, number in self._symbols.items() if key[0] == image)
 
     def launch(self, launch: KernelLaunch) -> None:
         """Log a launch of Triton or `foretell.cuda`."""

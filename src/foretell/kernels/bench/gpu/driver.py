@@ -6,7 +6,7 @@ Function pointers are taken when this module is imported, before any candidate i
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ LIMIT_PERSISTING_L2 = 0x06
 ATTRIBUTE_STATIC_SHARED = 1
 ATTRIBUTE_MAX_DYNAMIC_SHARED = 8
 USUAL_SHARED = 48 * 1024  # more, static and dynamic together, has to be asked for
-PARAM_END, PARAM_BUFFER, PARAM_BUFFER_SIZE = 0, 1, 2
+MOST_PARAMETER_BYTES = 32768  # of a kernel: a block that is too short is read no further than this
 LAUNCH_COOPERATIVE, LAUNCH_CLUSTER, LAUNCH_DEPENDENT = 2, 4, 6
 TENSOR_MAP_BYTES = 128
 
@@ -148,17 +148,35 @@ class Module:
             pointers, None,
         )  # fmt: skip
 
-    def launch_packed(
+    def launch_block(
         self,
         name: str,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         arguments: bytes,
+        places: Sequence[int],
         shared_bytes: int,
         stream: int,
         attributes: Mapping[str, Any],
     ) -> Any:
-        """Launch with a whole parameter block. Attributes: `cluster` (x, y, z), `cooperative`, `dependent`."""
+        """Launch with a parameter block whose parameters begin at `places`.
+
+        The driver takes each parameter from its place: in machine code they may lie elsewhere, as ptxas aligns tensor
+        maps to 64 bytes of the constant bank, of which the parameters are only a part.
+
+        Args:
+            name: The kernel.
+            grid: Blocks.
+            block: Threads per block.
+            arguments: The parameter block.
+            places: Where in it each parameter begins.
+            shared_bytes: Dynamic shared memory.
+            stream: Handle of the stream.
+            attributes: `cluster` (x, y, z), `cooperative`, `dependent`.
+
+        Returns:
+            What has to be kept until the kernel was started.
+        """
         function = self.function(name)
         if shared_bytes + self._static_bytes[name] > USUAL_SHARED:
             call("cuFuncSetAttribute", function, c_int(ATTRIBUTE_MAX_DYNAMIC_SHARED), c_int(shared_bytes))
@@ -170,12 +188,10 @@ class Module:
         wanted = [_LaunchAttribute(code, 0, (c_uint * 16)(*value)) for code, value in values.items() if value]
         listed = (_LaunchAttribute * max(1, len(wanted)))(*wanted)
         config = _LaunchConfig((c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, stream, listed, len(wanted))
-        held = ctypes.create_string_buffer(arguments, max(1, len(arguments)))
-        size = c_size_t(len(arguments))
-        extra = (c_void_p * 5)(
-            PARAM_BUFFER, ctypes.cast(held, c_void_p), PARAM_BUFFER_SIZE, ctypes.cast(byref(size), c_void_p), PARAM_END
-        )
-        call("cuLaunchKernelEx", byref(config), function, None, extra)
+        held = ctypes.create_string_buffer(arguments, len(arguments) + MOST_PARAMETER_BYTES)
+        start = ctypes.addressof(held)
+        pointers = (c_void_p * max(1, len(places)))(*(start + place for place in places))
+        call("cuLaunchKernelEx", byref(config), function, pointers, None)
         return held
 
     def upload(self, symbol: str, offset_bytes: int, source: Any) -> None:

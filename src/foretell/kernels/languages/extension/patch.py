@@ -27,6 +27,9 @@ from foretell.kernels.languages.extension.sources import (
 )
 from foretell.kernels.multiprocessor import USUAL_CAPABILITY
 
+_REMARKS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_OWN_HEADER = re.compile(r"#\s*include\s*\"")  # it may declare anything
+
 
 @dataclass(frozen=True)
 class Built:
@@ -120,7 +123,8 @@ def _replacement(
 
 
 def _inline_sources(given: dict[str, Any]) -> ExtensionSources:
-    return ExtensionSources(
+    """Raises ExtensionError if a function is bound that the C++ texts do not declare: torch binds in those alone."""
+    sources = ExtensionSources(
         name=given["name"],
         cpp=texts_of(given["cpp_sources"]),
         cuda=texts_of(given["cuda_sources"]),
@@ -128,6 +132,11 @@ def _inline_sources(given: dict[str, Any]) -> ExtensionSources:
         cuda_options=cuda_options(given["extra_cuda_cflags"]),
         host_options=host_options(given["extra_cflags"]),
     )
+    text = _REMARKS.sub(" ", "\n".join(sources.cpp))
+    for name, _ in sources.functions if sources.cuda and not _OWN_HEADER.search(text) else ():
+        if not re.search(rf"\b{re.escape(name)}\b", text):
+            raise ExtensionError(Reason.INVALID, f"`functions` names {name}, which cpp_sources do not declare")
+    return sources
 
 
 def _file_sources(given: dict[str, Any]) -> ExtensionSources:
