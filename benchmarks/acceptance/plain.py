@@ -116,6 +116,8 @@ class Pair:
 
         from foretell.kernels.languages.python_source import entry_of
 
+        major, minor = torch.cuda.get_device_capability()
+        os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the bench, so that its builds are found
         torch.manual_seed(0)
         made = SimpleNamespace(model=self.model)
         return entry_of(self._load(self._row["candidate"]), self.arguments, DEVICE, reference=lambda: made)
@@ -216,11 +218,7 @@ def _timed(call: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _child(job: Callable[..., Any], row: dict[str, Any], lock: Any, connection: Any) -> None:
-    import torch
-
     try:
-        major, minor = torch.cuda.get_device_capability()
-        os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the bench, so that its builds are found
         connection.send(job(row, lock))
     except BaseException as failure:  # foreign code: whatever it raises is its result
         text = "".join(traceback.format_exception_only(failure)).strip()
