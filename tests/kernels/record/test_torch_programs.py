@@ -57,6 +57,7 @@ FUNCTIONS = {
     "losses": "t = torch.arange(8, device=x.device)\n"
     "return F.cross_entropy(x, t), F.mse_loss(x, x * 2), F.smooth_l1_loss(x, x + 1)",
     "sorting": "return *torch.sort(x, dim=1), *torch.topk(x, 3), torch.cumsum(x, 1), torch.median(x, dim=1).values",
+    "seeds": "torch.manual_seed(3)\ntorch.cuda.manual_seed_all(4)\ntorch.cuda.manual_seed(5)\nreturn x + 1",
     "an empty tensor": "return torch.cat([x[:0], x]), x.new_zeros(0, 4)",
     "complex numbers": "return torch.view_as_real(torch.fft.rfft(x)).contiguous()",
 }

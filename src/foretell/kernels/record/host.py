@@ -183,6 +183,8 @@ def torch_sees(
         (torch.nn.Module, "_apply", _apply),
         (torch.nn.RNNBase, "flatten_parameters", lambda _: None),  # which asks cuDNN, and changes no value
         (torch, "Generator", _generator_class()),
+        (torch.cuda, "_lazy_call", lambda *_, **__: None),  # seeds of the device's generators, which are not used
+        (torch.cuda.random, "_lazy_call", lambda *_, **__: None),
     ]
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in patches]
     for owner, name, stand_in in patches:
