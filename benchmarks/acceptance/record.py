@@ -18,6 +18,7 @@ import argparse
 import json
 import multiprocessing
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -80,7 +81,7 @@ def replay_row(output: Path, row: dict[str, Any], lock: DeviceLock) -> dict[str,
     answer, program = in_fork(recorded, row)
     if not program:
         return answer
-    slot = DeviceLock(output.with_suffix(f".{int(row['id'][:8], 16) % TOGETHER}.lock"))
+    slot = DeviceLock(output.with_suffix(f".{zlib.crc32(row['id'].encode()) % TOGETHER}.lock"))
     pair = Pair(row)
     with slot:
         try:

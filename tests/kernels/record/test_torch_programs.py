@@ -261,3 +261,8 @@ def test_torch_is_left_as_it_was() -> None:
     recorded(_function("return x + 1"), _MATRIX)
     recorded(_function("return x.nosuch()"), _MATRIX)
     assert ([getattr(torch.cuda, name) for name in names], torch.compile) == before
+
+
+def test_seeds_need_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda.random, "device_count", lambda: 2)  # as on a machine whose GPUs are not in use yet
+    program_of(_model("torch.manual_seed(3)\nself.f = nn.Linear(16, 4)", "return self.f(x)"), _MATRIX)

@@ -18,6 +18,7 @@ from foretell.kernels.record.refusal import Reason, Refused
 
 FIRST_STREAM_HANDLE = 0x51000000  # what a stand-in stream passes for its address
 MEMORY_BYTES = 80 << 30
+MOST_DEVICES = 64  # whose generators are seeded: those of a machine with GPUs are there only once CUDA is in use
 
 
 class StreamSink(Protocol):
@@ -182,6 +183,7 @@ def torch_sees(
         (fake_tensor, "init_gpu_context", lambda *_: None),
         (torch.nn.Module, "_apply", _apply),
         (torch.nn.RNNBase, "flatten_parameters", lambda _: None),  # which asks cuDNN, and changes no value
+        (torch.cuda, "default_generators", tuple(torch.Generator() for _ in range(MOST_DEVICES))),
         (torch, "Generator", _generator_class()),
         (torch.cuda, "_lazy_call", lambda *_, **__: None),  # seeds of the device's generators, which are not used
         (torch.cuda.random, "_lazy_call", lambda *_, **__: None),
