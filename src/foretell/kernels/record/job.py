@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import InvalidProgram, check
 from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
@@ -37,10 +38,34 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
     try:
         runtime = runtime_of(task)
     except BadTask as error:
-        return Recording(refusal=Refusal(Reason.TASK, str(error)))
-    reference = reference_host(runtime, workload)
-    host = reference if source is None else candidate_host(runtime, workload, source, language)
-    return record_host(host, device)
+        return Recording(refusal=Refusal(Reason.TASK, error.sentence))
+    reference = reference_host(runtime, workload, device)
+    host = reference if source is None else candidate_host(runtime, workload, source, language, device)
+    recording = record_host(host, device)
+    if recording.program is not None:
+        too_large = _held_bytes(recording.program) > device.memory_bytes
+    else:
+        too_large = recording.refusal is not None and recording.refusal.reason is Reason.MEMORY
+    return Recording(None, _too_large(task, device), (), recording.seconds) if too_large else recording
+
+
+def _held_bytes(program: Program) -> int:
+    """Memory that a run holds at its end, at least: what it was given, and what it returns."""
+    kept = {view.buffer for view in program.outputs}
+    kept |= {number for number, buffer in enumerate(program.buffers) if buffer.role is not Role.TEMPORARY}
+    return sum(program.buffers[number].bytes for number in kept)
+
+
+def _too_large(task: Task, device: Device) -> Refusal:
+    """Why the task does not fit, with sizes that would."""
+    from foretell.kernels.tasks import BadTask
+    from foretell.kernels.tasks.examine import check_size
+
+    try:
+        check_size(task, device)
+    except BadTask as error:
+        return Refusal(Reason.MEMORY, error.sentence)
+    return Refusal(Reason.MEMORY, f"{device.name} has {device.memory_bytes / 1e9:.3g} GB; use smaller sizes")
 
 
 def record_apart(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:

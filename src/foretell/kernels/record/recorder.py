@@ -20,6 +20,7 @@ from foretell.kernels.program import Program, Role, View, Weight, buffers_writte
 from foretell.kernels.program_check import InvalidProgram, check
 from foretell.kernels.record.launches import KernelLaunch, StubDriver, cuda_intercepted, triton_intercepted
 from foretell.kernels.record.refusal import Reason, Recording, Refusal, Refused
+from foretell.kernels.tasks.refusal import BadTask
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
@@ -82,6 +83,8 @@ def _refusal(error: BaseException) -> Refusal:
         return Refusal(Reason.DEPENDS_ON_DATA, text)
     if kind in ("UnsupportedOperatorException", "UnsupportedFakeTensorException"):
         return Refusal(Reason.OPERATOR, text)
+    if isinstance(error, BadTask):
+        return Refusal(Reason.TASK, error.sentence[:MESSAGE_CHARACTERS])
     if isinstance(error, InvalidProgram):
         return Refusal(Reason.TOO_LARGE if error.fault == "too large" else Reason.LAUNCH, str(error))
     if kind == "NotRecordable":

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     LAUNCH = "launches a kernel in a way that cannot be recorded"
     OUTPUTS = "does not return tensors"
     TOO_LARGE = "too many steps"
+    MEMORY = "does not fit into the device's memory"
     TASK = "the task cannot be run"
     FORGED = "its recorder answered with something else than a recording"
     NOT_REPRODUCED = "its recording does not reproduce its outputs"

@@ -31,5 +31,10 @@ class BadTask(ValueError):
         super().__init__(what)
         self.reason, self.what, self.expected, self.do = reason, what, expected, do
 
+    @property
+    def sentence(self) -> str:
+        """What is wrong, and what to do about it if that is known."""
+        return f"{self.what}; {self.do}" if self.do else self.what
+
     def __reduce__(self) -> tuple[type[BadTask], tuple[Refusal, str, str, str]]:
         return BadTask, (self.reason, self.what, self.expected, self.do)
