@@ -17,6 +17,7 @@ import json
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import time
 from collections import Counter, defaultdict
@@ -27,7 +28,7 @@ from typing import Any
 
 from benchmarks.programs.split import committed, family_of, rows_of
 
-LIMIT_S = 150.0
+CPU_LIMIT_S, LIMIT_S = 120, 3000.0  # of one recording: on processors, and at most
 SEED = 5
 MOST_OF_A_CELL = 6
 # What stands for a reference where the table gives sizes alone.
@@ -122,6 +123,7 @@ def _child(reference: str, candidate: str | None, gpu: str, connection: Any) -> 
     from foretell.kernels.record.job import encoded, record
     from foretell.kernels.tasks import BadTask, kernelbench
 
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, resource.getrlimit(resource.RLIMIT_CPU)[1]))
     os.setpgrp()  # so that what it starts can be ended with it
     try:
         task = kernelbench.from_text(reference, "problem")

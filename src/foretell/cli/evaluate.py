@@ -93,6 +93,8 @@ def evaluate(
             shown = _tier(tier, rows)
             parts = {name: _limited(rows.pools(name, shown), limit, seed) for name in split or rows.default_splits()}
             known = _past(rows, past) if {"constant", "random"} & set(chosen) else None
+        for warning in rows.warnings():
+            progress_console().print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
         tellers = {name: _forecaster(name, known, seed) for name in chosen}
         results = []
         for part, pools in parts.items():

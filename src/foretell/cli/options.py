@@ -120,7 +120,8 @@ def policy_option(panel: str) -> Any:
 def forecaster_option(panel: str | None = None, default: str = "online") -> Any:
     return typer.Option(
         metavar="FORECASTER",
-        help="Forecaster: online, features, roofline, online:NAME, cascade:NAME,... or a language model (docs/lm.md).",
+        help="Forecaster: online, features, program, roofline, online:NAME, cascade:NAME,... or a language model "
+        "(docs/lm.md).",
         show_default=default,
         rich_help_panel=panel,
         autocompletion=names.one_of(names.FORECASTERS),

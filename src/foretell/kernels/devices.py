@@ -51,6 +51,7 @@ _GPUS = {
     "h200": _Gpu("NVIDIA H200", "sm_90", 132, 1980, 4800, 141, 50, 67, 989, 1979),
     "h100": _Gpu("NVIDIA H100 80GB HBM3", "sm_90", 132, 1980, 3350, 80, 50, 67, 989, 1979),
     "h100-pcie": _Gpu("NVIDIA H100 PCIe", "sm_90", 114, 1755, 2000, 80, 50, 51, 756, 1513),
+    "gh200": _Gpu("NVIDIA GH200 480GB", "sm_90", 132, 1980, 4000, 96, 50, 67, 989, 1979),
     "h20": _Gpu("NVIDIA H20", "sm_90", 78, 1980, 4000, 96, 60, 44, 148, 296),
     "a100": _Gpu("NVIDIA A100-SXM4-80GB", "sm_80", 108, 1410, 2039, 80, 40, 19.5, 312, 624),
     "a100-40gb": _Gpu("NVIDIA A100-SXM4-40GB", "sm_80", 108, 1410, 1555, 40, 40, 19.5, 312, 624),
@@ -61,12 +62,21 @@ _GPUS = {
     "l40s": _Gpu("NVIDIA L40S", "sm_89", 142, 2520, 864, 48, 96, 91.6, 362, 733),
     "l40": _Gpu("NVIDIA L40", "sm_89", 142, 2490, 864, 48, 96, 90.5, 181, 362),
     "l4": _Gpu("NVIDIA L4", "sm_89", 58, 2040, 300, 24, 48, 30.3, 121, 242),
+    "rtx-pro-6000": _Gpu("NVIDIA RTX PRO 6000 Blackwell", "sm_120", 188, 2617, 1792, 96, 128, 125, 504, 1007),
     "rtx5090": _Gpu("NVIDIA GeForce RTX 5090", "sm_120", 170, 2407, 1792, 32, 96, 104.8, 210, 838),
     "rtx4090": _Gpu("NVIDIA GeForce RTX 4090", "sm_89", 128, 2520, 1008, 24, 72, 82.6, 165, 661),
     "rtx3090": _Gpu("NVIDIA GeForce RTX 3090", "sm_86", 82, 1695, 936, 24, 6, 35.6, 71, 284),
     "v100": _Gpu("Tesla V100-SXM2-32GB", "sm_70", 80, 1530, 900, 32, 6, 15.7, 125, 62),
     "t4": _Gpu("Tesla T4", "sm_75", 40, 1590, 320, 16, 4, 8.1, 65, 130),
 }
+
+# Names under which data of others knows them.
+_ALIASES = {
+    "a100-80gb": "a100", "a100-sxm4-40gb": "a100-40gb", "a100-sxm4-80gb": "a100", "a100-pcie-40gb": "a100-40gb",
+    "a800-sxm4-80gb": "a800", "h100-sxm": "h100", "h100-sxm5": "h100", "h100-80gb-hbm3": "h100", "rtx-3090": "rtx3090",
+    "rtx-4090": "rtx4090", "rtx-5090": "rtx5090", "rtx-a6000": "a6000", "rtxa6000": "a6000", "pro-6000": "rtx-pro-6000",
+    "v100-sxm2-32gb": "v100", "tesla-v100": "v100", "tesla-t4": "t4",
+}  # fmt: skip
 
 
 # The two cores of a shared machine on which the CPU rows of the corpus were measured, as the bench describes them.
@@ -99,6 +109,8 @@ def names() -> tuple[str, ...]:
 def described(name: str) -> Device:
     """The device of that short or full name, however it is capitalised; UnknownDevice where none goes by it."""
     wanted = name.lower().replace("_", "-").replace(" ", "-")
+    bare = wanted.removeprefix("nvidia-").removeprefix("geforce-")
+    wanted = _ALIASES.get(bare, bare if bare in _GPUS else wanted)
     for short, gpu in _GPUS.items():
         if wanted in (short, gpu.name.lower().replace(" ", "-")):
             return gpu.device()

@@ -14,13 +14,22 @@ USUAL_CAPABILITY = 90  # of devices whose toolchain names none: the corpus's
 
 @dataclass(frozen=True)
 class Multiprocessor:
-    """Limits of one multiprocessor; each block costs `reserved_shared_bytes` besides the shared memory it asks for."""
+    """Limits of one multiprocessor; each block costs `reserved_shared_bytes` besides the shared memory it asks for.
+
+    Lanes are results per clock (CUDA programming guide, arithmetic throughput). `cache_bytes_per_clock` is what it gets
+    from the last-level cache while all others do too: less than the vendor's figure, from published microbenchmarks.
+    """
 
     threads: int
     blocks: int
     shared_bytes: int
     reserved_shared_bytes: int = 1024
     registers: int = 65536
+    fma_lanes: int = 128
+    integer_lanes: int = 64
+    double_lanes: int = 2
+    special_lanes: int = 16
+    cache_bytes_per_clock: float = 16.0
 
     @property
     def block_shared_bytes(self) -> int:
@@ -29,15 +38,15 @@ class Multiprocessor:
 
 
 _BY_CAPABILITY = {
-    70: Multiprocessor(2048, 32, 96 << 10, reserved_shared_bytes=0),
-    75: Multiprocessor(1024, 16, 64 << 10, reserved_shared_bytes=0),
-    80: Multiprocessor(2048, 32, 164 << 10),
+    70: Multiprocessor(2048, 32, 96 << 10, 0, fma_lanes=64, double_lanes=32, cache_bytes_per_clock=20.0),
+    75: Multiprocessor(1024, 16, 64 << 10, 0, fma_lanes=64, cache_bytes_per_clock=20.0),
+    80: Multiprocessor(2048, 32, 164 << 10, fma_lanes=64, double_lanes=32, cache_bytes_per_clock=30.0),
     86: Multiprocessor(1536, 16, 100 << 10),
     87: Multiprocessor(1536, 16, 164 << 10),
     89: Multiprocessor(1536, 24, 100 << 10),
-    90: Multiprocessor(2048, 32, 228 << 10),
-    100: Multiprocessor(2048, 32, 228 << 10),
-    120: Multiprocessor(1536, 24, 100 << 10),
+    90: Multiprocessor(2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=24.0),
+    100: Multiprocessor(2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=32.0),
+    120: Multiprocessor(1536, 24, 100 << 10, integer_lanes=128),
 }
 
 
@@ -55,13 +64,19 @@ def capability_of(device: Device) -> int:
 
 def occupancy(registers: float, shared_bytes: float, threads: int, capability: int = USUAL_CAPABILITY) -> float:
     """Resident threads over the most a multiprocessor can hold, from the block's resources; 0 where none fits."""
+    warps = -(-threads // WARP)
+    blocks = resident_blocks(registers, shared_bytes, threads, capability)
+    return blocks * warps * WARP / multiprocessor_of(capability).threads
+
+
+def resident_blocks(registers: float, shared_bytes: float, threads: int, capability: int = USUAL_CAPABILITY) -> int:
+    """Blocks that a multiprocessor holds at a time, from one block's resources; 0 where none fits."""
     holds = multiprocessor_of(capability)
     warps = -(-threads // WARP)
     per_warp = -(-int(registers) * WARP // REGISTER_STEP) * REGISTER_STEP
-    blocks = min(
+    return min(
         holds.blocks,
         holds.threads // max(warps * WARP, 1),
         holds.registers // max(per_warp * warps, 1) if registers else holds.blocks,
         int(holds.shared_bytes // (shared_bytes + holds.reserved_shared_bytes)) if shared_bytes else holds.blocks,
     )
-    return blocks * warps * WARP / holds.threads

@@ -313,3 +313,103 @@ class RecordEffort:
 
 
 RECORD = RecordEffort()
+
+
+@dataclass(frozen=True)
+class LaunchModel:
+    """Constants of the time of a kernel launch (`cost/launches.py`), the same for all kernels and devices.
+
+    `overlap_power` says how the parts of a device overlap: 1 would be one after the other, infinity all at once.
+    `followed` visits of each basic block are looked at. Latencies are in microseconds.
+    """
+
+    followed: int = 9
+    fixed_us: float = 3.0
+    overlap_power: float = 3.0
+    clock_share: float = 0.92
+    memory_efficiency: float = 0.88
+    issue_efficiency: float = 0.8
+    tensor_efficiency: float = 0.7
+    cache_share: float = 0.6
+    unit_bytes_per_clock: float = 48.0
+    usual_registers: float = 40.0
+    own_cache_us: float = 0.025
+    cache_us: float = 0.16
+    memory_us: float = 0.45
+    shared_us: float = 0.018
+    barrier_us: float = 0.02
+    dependent_cycles: float = 2.0
+    atomic_us: float = 0.0012
+    atomic_sectors_per_clock: float = 0.25
+
+
+LAUNCH_MODEL = LaunchModel()
+
+
+@dataclass(frozen=True)
+class CallModel:
+    """Constants of the time of a library call (`cost/calls.py`) before correction by what was measured.
+
+    `operator_distance` is how far apart two operators of a class are, in standard deviations of a feature;
+    `unknown_spread_log2` the doubt about a call unlike all that were measured, in doublings.
+    """
+
+    fixed_us: float = 3.0
+    memory_efficiency: float = 0.8
+    compute_efficiency: float = 0.6
+    least_us: float = 1.5
+    operator_distance: float = 2.0
+    unknown_spread_log2: float = 1.0
+    centres: int = 160
+    width_per_feature: float = 0.35
+    ridge: float = 0.05
+
+
+CALL_MODEL = CallModel()
+
+
+@dataclass(frozen=True)
+class StepModel:
+    """Constants of the time of a Program's steps (`cost/steps.py`): fixed costs, host costs, and doubt in doublings.
+
+    `between_us` of a step's own time is hidden behind the step before it. `start_us` is what the device waits for the
+    first step when it is called eagerly.
+    """
+
+    fixed_us: float = 3.0
+    between_us: float = 1.8
+    least_us: float = 1.0
+    stream_share: float = 0.7
+    copy_efficiency: float = 0.8
+    host_bytes_per_us: float = 12_000.0
+    start_us: float = 5.0
+    allocate_host_us: float = 1.0
+    launch_host_us: float = 6.0
+    usual_call_host_us: float = 6.0
+    call_host_us: Mapping[str, float] = field(
+        default_factory=lambda: {"convolution": 20.0, "normalisation": 15.0, "recurrent": 100.0, "attention": 20.0}
+    )
+    copy_log2: float = 0.4
+    launch_log2: float = 0.7
+    cut_log2: float = 0.6
+    data_log2: float = 0.6
+    branch_log2: float = 0.3
+    unknown_log2: float = 1.5
+    unknown_share: float = 0.2
+    other_device_log2: float = 0.4
+
+
+STEP_MODEL = StepModel()
+
+
+@dataclass(frozen=True)
+class ProgramForecast:
+    """The forecaster `program`: workloads and autotuner configurations that are recorded at most, and its doubt."""
+
+    workloads: int = 2
+    alternatives: int = 8
+    p_fail: float = 0.15
+    least_doubt_log2: float = 0.1
+
+
+PROGRAM_FORECAST = ProgramForecast()

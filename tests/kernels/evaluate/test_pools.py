@@ -151,6 +151,17 @@ class TestForeign:
     def _rows(self) -> list[dict[str, object]]:
         return [foreign_row(cell, i) for cell in range(3) for i in range(8)]
 
+    def test_rows_of_unknown_gpus_are_left_out_with_a_warning(self, tmp_path: Path) -> None:
+        rows = [*self._rows(), foreign_row(0, 9, gpu="Z9000", cell_id="z")]
+        data = read(write_foreign(tmp_path / "f.parquet", rows))
+        assert len(data.pools("all", "source")) == 3
+        assert ["Z9000" in warning for warning in data.warnings()] == [True]
+
+    def test_shapes_may_be_a_list(self, tmp_path: Path) -> None:
+        row = foreign_row(0, 0, shapes_json="[[16, 1024], [1024]]")
+        (pool,) = read(write_foreign(tmp_path / "f.parquet", [row])).pools("all", "source")
+        assert len(pool) == 1
+
     def test_cells_are_pools(self, tmp_path: Path) -> None:
         data = read(write_foreign(tmp_path / "f.parquet", self._rows()))
         assert data.foreign and data.default_tier == "source" and data.default_splits() == ("all",)

@@ -41,6 +41,11 @@ class Data:
         told = sorted(" ".join(str(row.get(name)) for name in _MARKED) for row in self.rows)
         return f"{zlib.crc32(chr(10).join(told).encode()):08x}"
 
+    def warnings(self) -> list[str]:
+        """What of a foreign table cannot be judged, in sentences."""
+        gpus = foreign.unknown_gpus(self.rows) if self.foreign else ()
+        return [f"there is no description of the GPU {gpu}: its rows are left out" for gpu in gpus]
+
     def splits(self) -> tuple[str, ...]:
         """Names of the parts that can be judged by themselves: splits of the corpus, data sets of a foreign table."""
         named = {self._part(row) for row in self.rows} - {""}

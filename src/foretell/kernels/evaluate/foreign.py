@@ -26,13 +26,6 @@ from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, tens
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
 OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "row_id", "shapes_json", "split_group")
 
-_ALIASES = {
-    "A100-SXM4-40GB": "a100-40gb",
-    "H100-SXM": "h100",
-    "RTX-3090": "rtx3090",
-    "RTX-4090": "rtx4090",
-    "RTX-A6000": "a6000",
-}
 _STATUSES = {"runtime_error": Status.LAUNCH_ERROR, "unknown_failure": Status.CRASH}
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 _UNCHECKED = Tolerance(1e-2, 1e-2, "checked by whoever measured it")
@@ -40,13 +33,17 @@ _MATMUL = "import torch\n\n\ndef kernel(a, b):\n    return a @ b\n"
 
 
 def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
-    """One pool for each cell, by name; rows that are not clean, or that worked but have no time, are left out.
+    """One pool for each cell, by name; rows that are not clean, or that worked but have no time, are left out, and so
+    are those of GPUs without a description, unless there are no others (`unknown_gpus` names them).
 
     Cells in which some time is known but not every speedup are ranked by time; scores use the speedups there are.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    unknown = unknown_gpus(rows)
+    if len(unknown) == len({row["gpu"] for row in rows}):
+        unknown = ()
     for row in rows:
-        if row.get("clean") is not False:
+        if row.get("clean") is not False and row["gpu"] not in unknown:
             grouped[row["cell_id"]].append(row)
     pools = [_cell(name, members, tier) for name, members in sorted(grouped.items())]
     return [pool for pool in pools if len(pool)]
@@ -62,12 +59,23 @@ def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier) -> Pool:
     )
 
 
+def unknown_gpus(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The GPUs of a table that nothing is known of."""
+    found = []
+    for gpu in sorted({row["gpu"] for row in rows}):
+        try:
+            devices.described(gpu)
+        except devices.UnknownDevice:
+            found.append(gpu)
+    return tuple(found)
+
+
 def foreign_device(gpu: str) -> Device:
     """The described GPU of that name; BadTable where there is none."""
     try:
-        return devices.described(_ALIASES.get(gpu, gpu))
+        return devices.described(gpu)
     except devices.UnknownDevice as error:
-        raise BadTable(str(error), ", ".join((*devices.names(), *_ALIASES))) from error
+        raise BadTable(str(error), ", ".join(devices.names())) from error
 
 
 def task_of(row: Mapping[str, Any]) -> Task:
@@ -119,11 +127,13 @@ def _matmul_sizes(row: Mapping[str, Any]) -> tuple[dict[str, int], str]:
         shapes = json.loads(row.get("shapes_json") or "{}")
     except json.JSONDecodeError as error:
         raise BadTable(f"shapes_json of {row['op_id']} is not JSON: {error}", 'such as {"m": 64, "n": 64}') from error
+    if not isinstance(shapes, dict):  # shapes of the inputs, which say nothing of what is done with them
+        return {}, "float32"
     dtype = _DTYPES.get(shapes.get("dtype", ""), "float32")
     if all(isinstance(shapes.get(name), int) for name in ("m", "n", "k")):
         return {name: shapes[name] for name in ("m", "n", "k")}, dtype
     if isinstance(shapes.get("N"), int) and "gemm" in row["op_id"]:
-        return dict.fromkeys(("m", "n", "k"), shapes["N"]), dtype
+        return dict.fromkeys(("m", "n", "k"), int(shapes["N"])), dtype
     return {}, dtype
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from foretell.kernels.forecast import lm
 from foretell.kernels.forecast.cascade import CascadeForecaster
 from foretell.kernels.forecast.online import OnlineForecaster
+from foretell.kernels.forecast.program import ProgramForecaster
 from foretell.kernels.forecast.roofline import RooflineForecaster
 from foretell.kernels.forecast.static import Description, describe, static_features
 from foretell.kernels.forecast.trained import TrainedForecaster
@@ -15,6 +16,7 @@ __all__ = [
     "CascadeForecaster",
     "Description",
     "OnlineForecaster",
+    "ProgramForecaster",
     "RooflineForecaster",
     "TrainedForecaster",
     "UnknownForecaster",
@@ -28,7 +30,7 @@ class UnknownForecaster(ValueError):
     """No forecaster of that name; the message lists those there are."""
 
 
-FORECASTERS = ("cascade", "features", "online", "roofline")
+FORECASTERS = ("cascade", "features", "online", "program", "roofline")
 
 
 def make(name: str, seed: int = 0) -> Forecaster:
@@ -45,6 +47,8 @@ def make(name: str, seed: int = 0) -> Forecaster:
             return RooflineForecaster()
         case "features" if not colon:
             return TrainedForecaster()
+        case "program" if not colon:
+            return ProgramForecaster()
         case "online" if parts or not colon:
             return OnlineForecaster(make(parts or "features", seed), seed, name)
         case "cascade" if parts or not colon:

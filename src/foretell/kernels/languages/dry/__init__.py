@@ -12,45 +12,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from foretell.kernels.languages.dry.instructions import CLASSES
-from foretell.kernels.languages.dry.numbers import LANE, LANES
-from foretell.kernels.languages.dry.program import Program
+from foretell.kernels.languages.dry.numbers import LANES
+from foretell.kernels.languages.dry.observe import Launch, Observation, observe, observed, ready
 from foretell.kernels.languages.dry.ptx import NotPtx, read_ptx
 from foretell.kernels.languages.dry.traffic import SECTOR_BYTES, Counts, Traffic
-from foretell.kernels.languages.dry.warp import Warp
+from foretell.kernels.languages.dry.warp import FOLLOWED
 
-__all__ = ["Launch", "NotPtx", "dry_features", "run_launch"]
+__all__ = ["Launch", "NotPtx", "Observation", "dry_features", "observe", "run_launch"]
 
 MOST_LAUNCHES = 8  # different ones that are followed, the largest
 SCRATCH_ADDRESS = 1 << 61  # memory that the compiler asks for beside the arguments
-_BLOCKS = ((0.6, 0.1, 0.35), (0.1, 0.6, 0.85), (0.35, 0.85, 0.1), (0.85, 0.35, 0.6))  # where, along the grid's axes
 _KINDS = ("load", "store", "shared_load", "shared_store", "atomic")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A launch: arguments as the kernel gets them, None where one is no whole number."""
-
-    name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    ptx: str
-    arguments: tuple[int | None, ...]
-
-    @property
-    def blocks(self) -> int:
-        return math.prod(self.grid)
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return math.prod(self.block)
-
-    @property
-    def all_threads(self) -> int:
-        return self.blocks * self.threads
 
 
 def dry_features(launches: Sequence[Launch]) -> dict[str, float]:
@@ -113,34 +87,5 @@ def run_launch(launch: Launch) -> tuple[Counts, Counts]:
     if spare < 0:
         raise NotPtx(f"{launch.name} takes {len(names)} parameters, {len(launch.arguments)} were given")
     given = dict(zip(names, (*launch.arguments, *[SCRATCH_ADDRESS] * spare), strict=True))
-    try:
-        program = Program(kernel, given)
-    except (IndexError, ValueError, KeyError) as error:
-        raise NotPtx(f"{launch.name} cannot be followed: {error}") from error
-    warps = -(-launch.threads // LANES)
-    places = {tuple(int(n * share) for n, share in zip(launch.grid, at, strict=True)) for at in _BLOCKS}
-    usual, busiest = Counts(), Counts()
-    for place in sorted(places):
-        for warp, times in ((0, 1), (warps // 2, warps - 1))[: min(warps, 2)]:
-            one = _warp(program, launch, place, warp).run()
-            usual.add(one, times / len(places))
-            busiest = max(busiest, one, key=lambda each: each.instructions)
-    return usual, busiest
-
-
-def _warp(program: Program, launch: Launch, place: Sequence[int], number: int) -> Warp:
-    """A warp of the block at a place in the grid."""
-    linear = number * LANES + LANE
-    width, height, _ = launch.block
-    lanes = {"x": linear % width, "y": linear // width % height, "z": linear // (width * height)}
-    own: dict[str, object] = {"%laneid": LANE, "%warpid": number}
-    for axis, letter in enumerate("xyz"):
-        own[f"%ntid.{letter}"] = launch.block[axis]
-        own[f"%nctaid.{letter}"] = launch.grid[axis]
-        own[f"%ctaid.{letter}"] = place[axis]
-        own[f"%tid.{letter}"] = lanes[letter] if launch.block[axis] > 1 else 0
-    registers = list(program.start)
-    for name, value in own.items():
-        if name in program.places:
-            registers[program.places[name]] = value
-    return Warp(program, registers, linear < launch.threads)
+    seen = observed(ready(kernel, lambda name, offset, _: None if offset else given.get(name)), launch, FOLLOWED)
+    return seen.usual, seen.busiest

@@ -7,7 +7,7 @@ way on depends on.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from foretell.kernels.languages.dry.instructions import (
@@ -21,8 +21,11 @@ from foretell.kernels.languages.dry.instructions import (
     touching,
     width_of,
 )
+from foretell.kernels.languages.dry.issue import slots_of
 from foretell.kernels.languages.dry.numbers import Function, Value, constant, meaning
 from foretell.kernels.languages.dry.ptx import Block, Instruction, Kernel
+
+Parameters = Callable[[str, int, int], int | None]  # value by name, offset within the parameter and bytes
 
 NOWHERE = -1
 _ACCESSES = ("load", "store", "shared_load", "shared_store", "atomic", "async")
@@ -70,8 +73,10 @@ class Ready:
     full: Sequence[Step | Access]
     control: Sequence[Step]
     classes: Mapping[str, int]
+    slots: Mapping[str, float]
     flops: float
     waits: bool
+    waits_shared: bool
     target: int
     leaves: bool
     guard: Guard
@@ -82,9 +87,9 @@ class Ready:
 
 
 class Program:
-    """`given` are the values of the kernel's parameters by name, None where a value is not known."""
+    """`given` tells the values of the kernel's parameters, None where one is not known."""
 
-    def __init__(self, kernel: Kernel, given: Mapping[str, int | None]) -> None:
+    def __init__(self, kernel: Kernel, given: Parameters) -> None:
         self.places: dict[str, int] = {}
         self.start: list[Value] = []
         self._given = given
@@ -105,10 +110,15 @@ class Program:
         classes = Counter(class_of(one) for one in block.instructions)
         waits = any(classes[kind] for kind in _WAITS)
         classes["branch"] += block.branch is not None
+        slots: Counter[str] = Counter()
+        for one in block.instructions:
+            slots.update(slots_of(one))
+        slots["control"] += block.branch is not None
         flops = sum(flops_of(one) for one in block.instructions)
         leaves = block.branch is not None and block.branch.parts[0] != "bra"
         guard = self._guard(block.branch) if block.branch is not None else Guard()
-        return Ready(full, control, classes, flops, waits, block.target, leaves, guard)
+        shared = classes["shared_load"] > 0
+        return Ready(full, control, classes, slots, flops, waits, shared, block.target, leaves, guard)
 
     def _place(self, name: str) -> int:
         if name not in self.places:
@@ -127,8 +137,13 @@ class Program:
         places = tuple(self._place(name) for name in results)
         if one.parts[0] == "ld" and "param" in one.parts:
             name, _, offset = one.operands[1].strip("[] ").partition("+")
-            value = self._given.get(name.strip()) if offset.strip() in ("", "0") else None
-            return Step(lambda: (value,) * len(places), places, (), self._guard(one))
+            start = int(offset or "0", 0) if NUMBER.match(offset.strip() or "0") else None
+            width = width_of(one) // max(1, len(places))
+            values = tuple(
+                None if start is None else self._given(name.strip(), start + number * width, width)
+                for number in range(len(places))
+            )
+            return Step(lambda: values, places, (), self._guard(one))
         sources = tuple(self._place(name) for name in sources_of(one))
         return Step(meaning(one), places, sources, self._guard(one))
 

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from foretell.kernels.languages.dry.numbers import LANES
 
-SECTOR_BYTES, BANKS, BANK_BYTES = 32, 32, 4
+SECTOR_BYTES, LINE_BYTES, BANKS, BANK_BYTES = 32, 128, 32, 4
+BUFFER_BITS = 41  # whoever lays out a launch's buffers gives each its own range of addresses of this size
 
 
 @dataclass
 class Traffic:
     """Accesses of one kind. `cost` is in sectors, or in passes over the banks of shared memory; `least` is the lowest
-    cost at which the same bytes could be had; `distinct` are sectors that the warp had not touched before."""
+    cost at which the same bytes could be had; `distinct` are sectors that the warp had not touched before; `lines` are
+    lines of 128 bytes; `crowd` is the most lanes of a request at one address, summed over requests."""
 
     requests: float = 0.0
     bytes: float = 0.0
@@ -26,6 +28,8 @@ class Traffic:
     least: float = 0.0
     distinct: float = 0.0
     unknown: float = 0.0
+    lines: float = 0.0
+    crowd: float = 0.0
 
     def add(self, other: Traffic, times: float = 1.0) -> None:
         for one in fields(self):
@@ -34,24 +38,38 @@ class Traffic:
 
 @dataclass
 class Counts:
-    """`trips` are visits of blocks that wait for memory, `active` lanes at work over all instructions."""
+    """`trips` are visits of blocks that wait for memory, `active` lanes at work over all instructions.
+
+    `slots` are issue slots by pipe, `buffers` the traffic by kind and range of addresses (`BUFFER_BITS`), and
+    `decided` whether every branch depended on known values.
+    """
 
     classes: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     traffic: dict[str, Traffic] = field(default_factory=lambda: defaultdict(Traffic))
+    slots: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    buffers: dict[tuple[str, int], Traffic] = field(default_factory=lambda: defaultdict(Traffic))
     tensor_flops: float = 0.0
     trips: float = 0.0
+    shared_trips: float = 0.0
     active: float = 0.0
     cut: bool = False
+    decided: bool = True
 
     def add(self, other: Counts, times: float) -> None:
         for name, count in other.classes.items():
             self.classes[name] += count * times
         for kind, one in other.traffic.items():
             self.traffic[kind].add(one, times)
+        for pipe, count in other.slots.items():
+            self.slots[pipe] += count * times
+        for place, one in other.buffers.items():
+            self.buffers[place].add(one, times)
         self.tensor_flops += other.tensor_flops * times
         self.trips = max(self.trips, other.trips)
         self.active += other.active * times
+        self.shared_trips = max(self.shared_trips, other.shared_trips)
         self.cut = self.cut or other.cut
+        self.decided = self.decided and other.decided
 
     @property
     def instructions(self) -> float:

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from foretell.kernels.languages.dry.numbers import LANES, Value
 from foretell.kernels.languages.dry.program import NOWHERE, Access, Guard, Program, Ready, Step
-from foretell.kernels.languages.dry.traffic import SECTOR_BYTES, Counts, Traffic, bank_passes, sectors
+from foretell.kernels.languages.dry.traffic import (
+    BUFFER_BITS,
+    LINE_BYTES,
+    SECTOR_BYTES,
+    Counts,
+    Traffic,
+    bank_passes,
+    sectors,
+)
 
 FOLLOWED = 3  # visits of a block in which addresses are looked at
 MOST_STEPS = 100_000  # of one warp
@@ -24,15 +32,20 @@ _ALL = np.ones(LANES, dtype=bool)
 
 
 class Warp:
-    """`registers` are the values at the start; `lanes` those that exist."""
+    """`registers` are the values at the start; `lanes` those that exist; `followed` visits of a block are looked at.
 
-    def __init__(self, program: Program, registers: list[Value], lanes: Lanes) -> None:
-        self._blocks, self._registers = program.blocks, registers
+    `touched` are the sectors of global memory that were seen to be touched, by kind of access.
+    """
+
+    def __init__(self, program: Program, registers: list[Value], lanes: Lanes, followed: int = FOLLOWED) -> None:
+        self._blocks, self._registers, self._followed = program.blocks, registers, followed
         self._end = len(self._blocks)
         self._visits = [0] * self._end
         self._lanes_seen = [0] * self._end
         self._traffic: list[dict[int, Traffic]] = [{} for _ in self._blocks]
-        self._touched: dict[str, set[int]] = {}
+        self._homes: dict[int, int] = {}  # range of addresses by access
+        self._decided = True
+        self.touched: dict[str, set[int]] = {}
         self._together = bool(lanes.all())
         self._places = np.where(lanes, 0, self._end)
 
@@ -49,7 +62,7 @@ class Warp:
             block = self._blocks[at]
             self._visits[at] += 1
             self._lanes_seen[at] += LANES if lanes is None else int(lanes.sum())
-            steps = block.full if self._visits[at] <= FOLLOWED else block.control
+            steps = block.full if self._visits[at] <= self._followed else block.control
             left -= len(steps) + 1
             for step in steps:
                 if isinstance(step, Step):
@@ -105,7 +118,10 @@ class Warp:
                 one.cost, one.least = bank_passes(where, width)
             else:
                 one.cost, one.least = sectors(where, width)
-                touched = self._touched.setdefault(access.kind, set())
+                one.lines = float(len(set((where // LINE_BYTES).tolist())))
+                one.crowd = float(np.unique(where, return_counts=True)[1].max()) if access.kind == "atomic" else 1.0
+                self._homes[id(access)] = int(where[0]) >> BUFFER_BITS
+                touched = self.touched.setdefault(access.kind, set())
                 before = len(touched)
                 touched.update((where // SECTOR_BYTES).tolist())
                 one.distinct = float(len(touched) - before)
@@ -121,6 +137,7 @@ class Warp:
         target = self._end if block.leaves else block.target if block.target != NOWHERE else at + 1
         taken: Any = True
         if block.guard.place != NOWHERE:
+            self._decided = self._decided and self._registers[block.guard.place] is not None
             taken = self._registers[block.guard.place] is not None and self._taken(block.guard)
         if isinstance(taken, np.ndarray):
             there = taken if lanes is None else taken & lanes
@@ -139,17 +156,24 @@ class Warp:
         return place
 
     def _counts(self, cut: bool) -> Counts:
-        found = Counts(cut=cut)
+        found = Counts(cut=cut, decided=self._decided)
         for at, block in enumerate(self._blocks):
             visits = self._visits[at]
             if not visits:
                 continue
             for name, count in block.classes.items():
                 found.classes[name] += count * visits
+            for pipe, taken in block.slots.items():
+                found.slots[pipe] += taken * visits
             found.tensor_flops += block.flops * visits
+            found.shared_trips += visits if block.waits_shared else 0
             found.trips += visits if block.waits else 0
             found.active += block.length * self._lanes_seen[at] / LANES
             for access in block.full:
                 if isinstance(access, Access) and id(access) in self._traffic[at]:
-                    found.traffic[access.kind].add(self._traffic[at][id(access)], visits / min(visits, FOLLOWED))
+                    times = visits / min(visits, self._followed)
+                    found.traffic[access.kind].add(self._traffic[at][id(access)], times)
+                    if not access.kind.startswith("shared"):
+                        home = self._homes.get(id(access), NOWHERE)
+                        found.buffers[access.kind, home].add(self._traffic[at][id(access)], times)
         return found

@@ -1,0 +1,122 @@
+"""Time of a library call on a device: its roofline there, corrected by what was measured on one GPU.
+
+The correction is a smooth function of the call's shape (radial basis functions around a few measured calls of its
+class, in doublings) which fades far from everything that was measured, so that an unusual call is left to its roofline,
+with more doubt. `benchmarks/programs/fit_calls.py` fits it; the numbers are in `models/library_calls.npz`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.kernels.cost.call_features import CallFeatures, features_of
+from foretell.kernels.device import Device
+from foretell.kernels.multiprocessor import capability_of, multiprocessor_of
+from foretell.kernels.profiles import CALL_MODEL
+from foretell.kernels.program import LibraryCall
+
+MODEL = Path(__file__).with_name("models") / "library_calls.npz"
+MEGA = 1e6
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CallTime:
+    """Device time of a call, its doubt (standard deviation, in doublings), and the roofline's two times."""
+
+    us: float
+    doubt_log2: float
+    kind: str
+    memory_us: float
+    compute_us: float
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Radial basis functions of one class of calls: features are shifted and scaled, operators are coordinates."""
+
+    names: tuple[str, ...]
+    operators: tuple[str, ...]
+    mean: Array
+    scale: Array
+    centres: Array
+    weights: Array
+    width: float
+    spread_log2: float
+
+    def place(self, features: CallFeatures, memory_us: float, compute_us: float) -> Array:
+        """The coordinates of a call."""
+        values = [features.shape.get(name, 0.0) for name in self.names]
+        values += [math.log2(memory_us + 0.01), math.log2(compute_us + 0.001)]
+        known = (np.asarray(values) - self.mean) / self.scale
+        which = [CALL_MODEL.operator_distance * float(features.operator == each) for each in self.operators]
+        return np.concatenate([known, which])
+
+    def at(self, place: Array) -> tuple[float, float]:
+        """The correction in doublings, and how near the nearest measured call is (1: the same, 0: far)."""
+        near = np.exp(-((self.centres - place) ** 2).sum(axis=1) / (2.0 * self.width))
+        return float(near @ self.weights), float(near.max(initial=0.0))
+
+
+def roofline_us(features: CallFeatures, device: Device) -> tuple[float, float]:
+    """Microseconds for the bytes and for the operations at the device's data-sheet rates."""
+    rate = device.peak_flops.get(features.dtype, device.peak_flops["float32"])
+    if features.dtype in ("float16", "bfloat16") and not features.tensor_cores:
+        rate = device.peak_flops["float32"] * 2.0
+    elif features.dtype == "float32" and features.tensor_cores and capability_of(device) >= 80:
+        rate = device.peak_flops["float16"] / 2.0
+    elif features.dtype == "float64":
+        unit = multiprocessor_of(capability_of(device))
+        rate = device.peak_flops["float32"] * unit.double_lanes / unit.fma_lanes
+    return features.bytes / (device.bandwidth_bytes_per_s / MEGA), features.flops / (rate / MEGA)
+
+
+def plain_us(memory_us: float, compute_us: float) -> float:
+    """Time by usual efficiencies, before correction."""
+    return CALL_MODEL.fixed_us + memory_us / CALL_MODEL.memory_efficiency + compute_us / CALL_MODEL.compute_efficiency
+
+
+def time_of(call: LibraryCall, device: Device) -> CallTime:
+    """Device time of one library call."""
+    features = features_of(call)
+    memory_us, compute_us = roofline_us(features, device)
+    us, doubt = plain_us(memory_us, compute_us), CALL_MODEL.unknown_spread_log2
+    correction = corrections().get(features.kind)
+    if correction is not None:
+        change, near = correction.at(correction.place(features, memory_us, compute_us))
+        us *= 2.0**change
+        doubt = math.hypot(correction.spread_log2, (1.0 - near) * CALL_MODEL.unknown_spread_log2)
+    return CallTime(max(us, CALL_MODEL.least_us), doubt, features.kind, memory_us, compute_us)
+
+
+@cache
+def corrections() -> Mapping[str, Correction]:
+    """The corrections by class."""
+    with np.load(MODEL, allow_pickle=False) as file:
+        kinds = [str(kind) for kind in file["kinds"]]
+        return {kind: _correction(file, kind) for kind in kinds}
+
+
+def _correction(file: Any, kind: str) -> Correction:
+    def array(name: str) -> Array:
+        return np.asarray(file[f"{kind}.{name}"], dtype=np.float64)
+
+    names, operators = (tuple(str(each) for each in file[f"{kind}.{name}"]) for name in ("names", "operators"))
+    return Correction(
+        names,
+        operators,
+        array("mean"),
+        array("scale"),
+        array("centres"),
+        array("weights"),
+        float(array("width")),
+        float(array("spread_log2")),
+    )

@@ -1,0 +1,219 @@
+"""Time of a kernel launch on a device, from a dry run of its PTX: what each part of the device would need, and how they
+overlap. Nothing here was fitted to single kernels; the few constants are in `profiles.LAUNCH_MODEL`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from foretell.kernels.device import Device
+from foretell.kernels.languages import dry, sass
+from foretell.kernels.languages.dry.numbers import LANES
+from foretell.kernels.languages.dry.traffic import BUFFER_BITS, SECTOR_BYTES, Traffic
+from foretell.kernels.multiprocessor import capability_of, multiprocessor_of, resident_blocks
+from foretell.kernels.profiles import LAUNCH_MODEL
+from foretell.kernels.program import Image, Launch, Program
+from foretell.kernels.record.parameters import parameters_of
+from foretell.kernels.record.refusal import Refused
+
+MEGA = 1e6
+
+
+@dataclass(frozen=True)
+class LaunchTime:
+    """Device time of a launch. `parts_us` are times that single parts of the device would need; `unknown` is the share
+    of memory requests whose addresses depend on data; `cut` says that a warp was not followed to its end."""
+
+    us: float
+    parts_us: Mapping[str, float] = field(default_factory=dict)
+    unknown: float = 0.0
+    cut: bool = False
+    decided: bool = True
+
+    @property
+    def bound(self) -> str:
+        """The part that needs longest."""
+        return max(self.parts_us, key=lambda name: self.parts_us[name], default="launch")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a block takes of a multiprocessor."""
+
+    registers: float
+    shared_bytes: float
+    spill_bytes: float
+
+
+class NotFollowed(ValueError):
+    """The launch cannot be followed; the message says why."""
+
+
+def time_of(launch: Launch, program: Program, device: Device) -> LaunchTime:
+    """Device time of one launch of a Program. Raises NotFollowed if its PTX cannot be read."""
+    image = program.image(launch.image)
+    seen = _seen(launch, image)
+    took = resources(image, launch)
+    return _Model(launch, program, device, seen, took).time()
+
+
+@lru_cache(maxsize=4096)
+def resources(image: Image, launch: Launch) -> Resources:
+    """Registers and shared memory of a launch's block, read off the machine code where there is any."""
+    usual = Resources(LAUNCH_MODEL.usual_registers, float(launch.shared_bytes), 0.0)
+    if not image.cubin:
+        return usual
+    try:
+        found = sass.read_cubin(image.cubin, launch.threads, launch.shared_bytes, launch.entry)
+    except (sass.NotACubin, ValueError, KeyError, IndexError):
+        return usual
+    return Resources(found["registers"], found["shared_bytes"], found["spill_bytes"])
+
+
+@lru_cache(maxsize=4096)
+def _seen(launch: Launch, image: Image) -> dry.Observation:
+    if not image.ptx:
+        raise NotFollowed(f"{launch.entry} has no PTX")
+    try:
+        layout = {each.name: each for each in parameters_of(image.ptx, launch.entry)}
+    except Refused as refused:
+        raise NotFollowed(refused.refusal.sentence) from refused
+    pointers = {each.position: ((each.buffer + 1) << BUFFER_BITS) + each.offset_bytes for each in launch.pointers}
+
+    def given(name: str, offset: int, width: int) -> int | None:
+        if name not in layout:
+            return None
+        start = layout[name].offset + offset
+        if width == 8 and start in pointers:
+            return pointers[start]
+        data = launch.arguments[start : start + width]
+        return int.from_bytes(data, "little", signed=True) if len(data) == width else None
+
+    followed = dry.Launch(launch.entry, launch.grid, launch.block, image.ptx, ())
+    try:
+        return dry.observe(followed, given, LAUNCH_MODEL.followed)
+    except dry.NotPtx as error:
+        raise NotFollowed(str(error)) from error
+
+
+class _Model:
+    """One launch on one device."""
+
+    def __init__(
+        self, launch: Launch, program: Program, device: Device, seen: dry.Observation, took: Resources
+    ) -> None:
+        self._launch, self._program, self._device, self._seen = launch, program, device, seen
+        capability = capability_of(device)
+        self._unit = multiprocessor_of(capability)
+        resident = resident_blocks(took.registers, took.shared_bytes, launch.threads, capability)
+        self._resident = max(1, resident)
+        self._clock = device.clock_hz * LAUNCH_MODEL.clock_share / MEGA  # cycles per microsecond
+        self._warps = -(-launch.threads // LANES)
+        self._spilled = took.spill_bytes
+        # The busiest multiprocessor decides: blocks are whole.
+        self._per_unit = math.ceil(launch.blocks / device.cores)
+        if launch.blocks > device.cores * self._resident * 4:
+            self._per_unit = launch.blocks / device.cores  # type: ignore[assignment]
+        self._waves = max(1.0, self._per_unit / self._resident)
+
+    def time(self) -> LaunchTime:
+        parts = self._parts()
+        power = LAUNCH_MODEL.overlap_power
+        longest = max(parts.values())
+        busy = longest * sum((value / longest) ** power for value in parts.values()) ** (1.0 / power)
+        usual = self._seen.usual
+        requests = sum(one.requests for one in usual.buffers.values())
+        unknown = sum(one.unknown for one in usual.buffers.values())
+        us = busy + LAUNCH_MODEL.fixed_us
+        return LaunchTime(us, parts, unknown / max(1.0, requests), usual.cut, usual.decided)
+
+    def _parts(self) -> dict[str, float]:
+        usual, unit, per_unit, clock = self._seen.usual, self._unit, self._per_unit, self._clock
+        device = self._device
+        memory_bytes, cache_bytes, lines, hits = self._traffic()
+        shared = sum(usual.traffic[kind].cost for kind in ("shared_load", "shared_store"))
+        slots = usual.slots
+        issued = sum(value for pipe, value in slots.items() if pipe != "tensor")
+        tensor_peak = device.peak_flops.get("float16", max(device.peak_flops.values())) / MEGA / device.cores
+        fma, alu = slots["fma"], slots["alu"]
+        # On units with 128 lanes half of them do either kind.
+        both = fma + alu if unit.fma_lanes > unit.integer_lanes else max(fma, alu)
+        arithmetic = max(alu * LANES / unit.integer_lanes, both * LANES / max(unit.fma_lanes, unit.integer_lanes))
+        efficiency = LAUNCH_MODEL.issue_efficiency
+        parts = {
+            "memory": memory_bytes / (device.bandwidth_bytes_per_s / MEGA * LAUNCH_MODEL.memory_efficiency),
+            "cache": cache_bytes / (device.cores * unit.cache_bytes_per_clock * clock),
+            "unit": cache_bytes / self._launch.blocks * per_unit / (LAUNCH_MODEL.unit_bytes_per_clock * clock),
+            "lines": (lines + shared) * per_unit / clock,
+            "issue": issued / 4.0 * per_unit / clock / efficiency,
+            "arithmetic": arithmetic * per_unit / clock / efficiency,
+            "double": slots["double"] * LANES / unit.double_lanes * per_unit / clock,
+            "special": (slots["special"] + slots["convert"]) * LANES / unit.special_lanes * per_unit / clock,
+            "tensor": slots["tensor"] * per_unit / tensor_peak / LAUNCH_MODEL.tensor_efficiency,
+            "atomics": self._atomics(),
+            "waiting": self._waiting(hits),
+        }
+        return {name: max(value, 1e-6) for name, value in parts.items()}
+
+    def _traffic(self) -> tuple[float, float, float, tuple[float, float, float]]:
+        """Bytes from memory, bytes through the last-level cache, lines per block, and shares of sectors found in the
+        multiprocessor's own cache, the last-level cache and memory."""
+        blocks, waves = self._launch.blocks, self._waves
+        from_memory = through_cache = lines = asked = 0.0
+        for (kind, home), one in self._seen.usual.buffers.items():
+            lines += max(one.lines, one.requests)
+            if kind == "atomic":
+                continue
+            distinct = self._per_block((kind, home), one) * SECTOR_BYTES
+            cost = one.cost * SECTOR_BYTES
+            through = distinct if kind == "load" else cost
+            through = min(through, cost)
+            through_cache += through * blocks
+            asked += cost * blocks
+            size = self._size(home)
+            total = through * blocks
+            if size is None:
+                from_memory += total
+            elif size <= self._device.cache_bytes * LAUNCH_MODEL.cache_share:
+                from_memory += min(total, size)
+            else:
+                again = 1.0 if self._seen.beside.get((kind, home), 0.0) > 0.5 else 0.5
+                from_memory += min(total, size * max(1.0, waves * again))
+        own = 1.0 - min(1.0, through_cache / max(asked, 1.0))
+        memory = min(1.0 - own, from_memory / max(asked, 1.0))
+        return from_memory, through_cache, lines, (own, 1.0 - own - memory, memory)
+
+    def _per_block(self, place: tuple[str, int], one: Traffic) -> float:
+        """Distinct sectors of a block: those that its warps share count once."""
+        alike = self._seen.alike.get(place, 0.0)
+        each = one.distinct / self._warps
+        return each * (alike + (1.0 - alike) * self._warps)
+
+    def _size(self, home: int) -> float | None:
+        number = home - 1
+        return float(self._program.buffers[number].bytes) if 0 <= number < len(self._program.buffers) else None
+
+    def _atomics(self) -> float:
+        """Atomic operations: each sector at a rate of the cache, and those at one address one after the other."""
+        total = 0.0
+        for (kind, home), one in self._seen.usual.buffers.items():
+            if kind != "atomic":
+                continue
+            blocks = self._launch.blocks
+            size = self._size(home) or math.inf
+            places = max(1.0, min(size / 4.0, one.distinct * blocks * SECTOR_BYTES / 4.0))
+            at_one = one.lanes * blocks / places
+            spread = one.cost * blocks / (self._device.cores * LAUNCH_MODEL.atomic_sectors_per_clock * self._clock)
+            total += max(spread, at_one * LAUNCH_MODEL.atomic_us)
+        return total
+
+    def _waiting(self, hits: tuple[float, float, float]) -> float:
+        """What the busiest warp waits for, times the waves of blocks."""
+        model, busiest = LAUNCH_MODEL, self._seen.busiest
+        own, cache, memory = hits
+        trip = own * model.own_cache_us + cache * model.cache_us + memory * model.memory_us
+        alone = busiest.instructions * model.dependent_cycles / self._clock
+        alone += busiest.shared_trips * model.shared_us + busiest.classes["barrier"] * model.barrier_us
+        return (busiest.trips * trip + alone) * max(1.0, math.ceil(self._waves) if self._waves < 4 else self._waves)

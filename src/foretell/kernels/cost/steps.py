@@ -1,0 +1,146 @@
+"""Time of a whole Program on a device, step by step: launches by the dry run, library calls by their model.
+
+`device_us` is what a graph replay would take with a cold cache; `eager_us` adds what the host needs to issue the steps
+one by one, as when a model is called from Python.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foretell.kernels.cost import calls, launches
+from foretell.kernels.device import Device
+from foretell.kernels.operators import family_of
+from foretell.kernels.profiles import STEP_MODEL
+from foretell.kernels.program import Allocate, Copy, Fill, Fork, Join, Launch, LibraryCall, Program, Step, SymbolUpload
+
+MEGA = 1e6
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Device time of one step. `key` is the same for steps that do the same work, `basis` says how it was found, and
+    `reason` why it is doubtful."""
+
+    at: int
+    label: str
+    us: float
+    doubt_log2: float
+    basis: str
+    key: str
+    reason: str = ""
+    parts_us: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class ProgramTime:
+    """Times of a Program's run and of its steps; `device_us` is less than their sum if streams overlap."""
+
+    steps: tuple[StepTime, ...]
+    device_us: float
+    eager_us: float
+    host_us: float
+
+    @property
+    def doubt_log2(self) -> float:
+        """Standard deviation of log2 of the device time; errors of steps are taken to go the same way."""
+        total = sum(step.us for step in self.steps)
+        return sum(step.us * step.doubt_log2 for step in self.steps) / total if total else STEP_MODEL.unknown_log2
+
+
+def times_of(program: Program, device: Device) -> ProgramTime:
+    """Device and eager time of a Program's run, with the times of its steps."""
+    steps: list[StepTime] = []
+    clocks: dict[int, float] = {0: 0.0}
+    host_us = 0.0
+    for at, step in enumerate(program.run):
+        match step:
+            case Allocate():
+                host_us += STEP_MODEL.allocate_host_us
+            case Fork():
+                clocks[step.stream] = max(clocks.get(step.stream, 0.0), clocks.get(step.parent, 0.0))
+            case Join():
+                clocks[step.parent] = max(clocks.get(step.stream, 0.0), clocks.get(step.parent, 0.0))
+            case _:
+                timed = _timed(at, step, program, device)
+                host_us += _host_us(step)
+                if timed is None:
+                    continue
+                steps.append(timed)
+                gained = STEP_MODEL.between_us if clocks.get(step.stream) else 0.0
+                clocks[step.stream] = clocks.get(step.stream, 0.0) + max(STEP_MODEL.least_us, timed.us - gained)
+    total = sum(max(STEP_MODEL.least_us, step.us - STEP_MODEL.between_us) for step in steps)
+    device_us = max(*clocks.values(), STEP_MODEL.stream_share * total, STEP_MODEL.least_us)
+    eager_us = STEP_MODEL.start_us + max(host_us, device_us)
+    return ProgramTime(tuple(steps), device_us, eager_us, host_us)
+
+
+def _host_us(step: Step) -> float:
+    if isinstance(step, LibraryCall):
+        return STEP_MODEL.call_host_us.get(family_of(step.operator) or "", STEP_MODEL.usual_call_host_us)
+    return STEP_MODEL.launch_host_us
+
+
+def _timed(at: int, step: Step, program: Program, device: Device) -> StepTime | None:
+    """The step's time; None if it gives the device nothing to do."""
+    match step:
+        case LibraryCall():
+            return _call(at, step, device)
+        case Launch():
+            return _launch(at, step, program, device)
+        case Fill():
+            us = STEP_MODEL.fixed_us + step.region.bytes / _bandwidth(device)
+            return StepTime(at, "memset", us, STEP_MODEL.copy_log2, "roofline", f"fill {step.region.bytes}")
+        case Copy() | SymbolUpload():
+            size = len(step.source) if isinstance(step.source, bytes) else step.source.bytes
+            rate = STEP_MODEL.host_bytes_per_us if isinstance(step.source, bytes) else _bandwidth(device) / 2.0
+            us = STEP_MODEL.fixed_us + size / rate
+            return StepTime(at, "copy", us, STEP_MODEL.copy_log2, "roofline", f"copy {size}")
+    return None
+
+
+def _bandwidth(device: Device) -> float:
+    return device.bandwidth_bytes_per_s / MEGA * STEP_MODEL.copy_efficiency
+
+
+def _call(at: int, call: LibraryCall, device: Device) -> StepTime | None:
+    if call.name.startswith(("empty", "new_empty")) or not any((*call.results, *call.mutated)):
+        return None
+    found = calls.time_of(call, device)
+    elsewhere = 0.0 if "H200" in device.name else STEP_MODEL.other_device_log2
+    doubt = math.hypot(found.doubt_log2, elsewhere)
+    parts = {"memory": found.memory_us, "arithmetic": found.compute_us}
+    return StepTime(at, call.name, found.us, doubt, f"measured {found.kind}", _key(call), "", parts)
+
+
+def _key(call: LibraryCall) -> str:
+    def plain(value: Any) -> str:
+        if isinstance(value, tuple):
+            return f"({','.join(map(plain, value))})"
+        return f"{value.dtype}{value.shape}{value.strides}" if hasattr(value, "strides") else repr(value)
+
+    return f"{call.operator}{plain(call.arguments)}"
+
+
+def _launch(at: int, launch: Launch, program: Program, device: Device) -> StepTime:
+    key = f"{launch.image} {launch.entry} {launch.grid} {launch.block}"
+    try:
+        found = launches.time_of(launch, program, device)
+    except launches.NotFollowed as error:
+        touched = {pointer.buffer for pointer in launch.pointers} | {each.buffer for each in launch.tensor_maps}
+        size = sum(program.buffers[number].bytes for number in touched)
+        us = STEP_MODEL.fixed_us + size / _bandwidth(device)
+        return StepTime(at, launch.entry, us, STEP_MODEL.unknown_log2, "roofline", key, str(error))
+    doubt, reasons = STEP_MODEL.launch_log2, []
+    for holds, added, reason in (
+        (found.cut, STEP_MODEL.cut_log2, "too long to follow to its end"),
+        (found.unknown > STEP_MODEL.unknown_share, STEP_MODEL.data_log2, "addresses depend on data"),
+        (not found.decided, STEP_MODEL.branch_log2, "branches depend on data"),
+    ):
+        if holds:
+            doubt = math.hypot(doubt, added)
+            reasons.append(reason)
+    return StepTime(at, launch.entry, found.us, doubt, "dry run", key, ", ".join(reasons), found.parts_us)

@@ -1,0 +1,136 @@
+"""A launch as seen by a few of its warps: four blocks of its grid, and two warps of each, the first and one in the
+middle; they stand for all others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from foretell.kernels.languages.dry.numbers import LANE, LANES
+from foretell.kernels.languages.dry.program import Parameters, Program
+from foretell.kernels.languages.dry.ptx import Kernel, NotPtx, read_ptx
+from foretell.kernels.languages.dry.traffic import BUFFER_BITS, SECTOR_BYTES, Counts
+from foretell.kernels.languages.dry.warp import Warp
+
+_BLOCKS = ((0.6, 0.1, 0.35), (0.1, 0.6, 0.85), (0.35, 0.85, 0.1), (0.85, 0.35, 0.6))  # where, along the grid's axes
+_SECTOR_BITS = BUFFER_BITS - int(math.log2(SECTOR_BYTES))
+
+Shares = dict[tuple[str, int], list[float]]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch: arguments as the kernel gets them, None where one is no whole number."""
+
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    ptx: str
+    arguments: tuple[int | None, ...]
+
+    @property
+    def blocks(self) -> int:
+        return math.prod(self.grid)
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return math.prod(self.block)
+
+    @property
+    def all_threads(self) -> int:
+        return self.blocks * self.threads
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen of a launch: `usual` is a block on average, `busiest` the warp with most instructions.
+
+    `alike` is, by kind of access and range of addresses, the share of its sectors that a warp has in common with
+    another of its block; `beside` the share that a block has in common with the next block.
+    """
+
+    usual: Counts
+    busiest: Counts
+    alike: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    beside: Mapping[tuple[str, int], float] = field(default_factory=dict)
+
+
+def observe(launch: Launch, given: Parameters, followed: int) -> Observation:
+    """A launch whose parameters `given` tells, more closely: `followed` visits of each block, and what warps share."""
+    program = ready(read_ptx(launch.ptx, launch.name), given)
+    return observed(program, launch, followed, sharing=True)
+
+
+def ready(kernel: Kernel, given: Parameters) -> Program:
+    """The kernel made ready; NotPtx where it cannot be followed."""
+    try:
+        return Program(kernel, given)
+    except (IndexError, ValueError, KeyError) as error:
+        raise NotPtx(f"{kernel.name} cannot be followed: {error}") from error
+
+
+def observed(program: Program, launch: Launch, followed: int, sharing: bool = False) -> Observation:
+    """What a launch's warps do; with `sharing`, which sectors they have in common."""
+    warps = -(-launch.threads // LANES)
+    places = sorted({tuple(int(n * share) for n, share in zip(launch.grid, at, strict=True)) for at in _BLOCKS})
+    usual, busiest = Counts(), Counts()
+    alike: Shares = {}
+    beside: Shares = {}
+    for place in places:
+        touched = []
+        for warp, times in ((0, 1), (warps // 2, warps - 1))[: min(warps, 2)]:
+            runner = _warp(program, launch, place, warp, followed)
+            one = runner.run()
+            touched.append(runner.touched)
+            usual.add(one, times / len(places))
+            busiest = max(busiest, one, key=lambda each: each.instructions)
+        if sharing and len(touched) == 2:
+            _share(touched[0], touched[1], alike)
+        if sharing and (next_place := _next(place, launch.grid)) is not None:
+            neighbour = _warp(program, launch, next_place, 0, followed)
+            neighbour.run()
+            _share(touched[0], neighbour.touched, beside)
+    return Observation(usual, busiest, _means(alike), _means(beside))
+
+
+def _next(place: Sequence[int], grid: Sequence[int]) -> tuple[int, ...] | None:
+    """The block that is started after the one at `place`, or before it if it is the last; None if it is alone."""
+    for axis in range(3):
+        if grid[axis] > 1:
+            step = 1 if place[axis] + 1 < grid[axis] else -1
+            return tuple(at + step * (number == axis) for number, at in enumerate(place))
+    return None
+
+
+def _share(first: Mapping[str, set[int]], second: Mapping[str, set[int]], into: Shares) -> None:
+    for kind, sectors in first.items():
+        homes: dict[int, list[int]] = {}
+        for sector in sectors:
+            homes.setdefault(sector >> _SECTOR_BITS, []).append(sector)
+        other = second.get(kind, set())
+        for home, members in homes.items():
+            into.setdefault((kind, home), []).append(sum(sector in other for sector in members) / len(members))
+
+
+def _means(shares: Mapping[tuple[str, int], list[float]]) -> dict[tuple[str, int], float]:
+    return {place: sum(values) / len(values) for place, values in shares.items()}
+
+
+def _warp(program: Program, launch: Launch, place: Sequence[int], number: int, followed: int) -> Warp:
+    """A warp of the block at a place in the grid."""
+    linear = number * LANES + LANE
+    width, height, _ = launch.block
+    lanes = {"x": linear % width, "y": linear // width % height, "z": linear // (width * height)}
+    own: dict[str, object] = {"%laneid": LANE, "%warpid": number}
+    for axis, letter in enumerate("xyz"):
+        own[f"%ntid.{letter}"] = launch.block[axis]
+        own[f"%nctaid.{letter}"] = launch.grid[axis]
+        own[f"%ctaid.{letter}"] = place[axis]
+        own[f"%tid.{letter}"] = lanes[letter] if launch.block[axis] > 1 else 0
+    registers = list(program.start)
+    for name, value in own.items():
+        if name in program.places:
+            registers[program.places[name]] = value
+    return Warp(program, registers, linear < launch.threads, followed)

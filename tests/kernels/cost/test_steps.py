@@ -1,0 +1,118 @@
+"""Times of whole Programs, whose launches can be costed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from foretell.kernels.cost.launches import NotFollowed, time_of
+from foretell.kernels.cost.steps import times_of
+from foretell.kernels.devices import described
+from foretell.kernels.forecast.program import compared
+from foretell.kernels.profiles import LAUNCH_MODEL, PROGRAM_FORECAST
+from foretell.kernels.program import Buffer, Fill, Fork, Image, Join, Launch, Pointer, Program, Region, Role
+
+H200, L4 = described("h200"), described("l4")
+COUNT = 1 << 26
+COPY = """
+.version 8.7
+.target sm_90a
+.visible .entry copy(
+	.param .u64 .ptr .global .align 1 copy_param_0,
+	.param .align 4 .b8 copy_param_1[8],
+	.param .u64 .ptr .global .align 1 copy_param_2
+)
+{
+	ld.param.u64 	%rd1, [copy_param_0];
+	ld.param.u32 	%r1, [copy_param_1+4];
+	ld.param.u64 	%rd2, [copy_param_2];
+	mov.u32 	%r2, %ctaid.x;
+	mov.u32 	%r3, %ntid.x;
+	mov.u32 	%r4, %tid.x;
+	mad.lo.s32 	%r5, %r2, %r3, %r4;
+	setp.ge.s32 	%p1, %r5, %r1;
+	@%p1 bra 	$L__BB0_2;
+	mul.wide.s32 	%rd3, %r5, STRIDE;
+	add.s64 	%rd4, %rd1, %rd3;
+	ld.global.f32 	%f1, [%rd4];
+	mul.wide.s32 	%rd5, %r5, 4;
+	add.s64 	%rd6, %rd2, %rd5;
+	st.global.f32 	[%rd6], %f1;
+$L__BB0_2:
+	ret;
+}
+"""
+
+
+def program(stride: int = 4, count: int = COUNT, limit: int | None = None) -> Program:
+    image = Image(None, COPY.replace("STRIDE", str(stride)), "sm_90")
+    arguments = (
+        bytes(8) + (0).to_bytes(4, "little") + (count if limit is None else limit).to_bytes(4, "little") + bytes(8)
+    )
+    pointers = (Pointer(0, 0, 0), Pointer(16, 1, 0))
+    launch = Launch(image.hash, "copy", (-(-count // 256), 1, 1), (256, 1, 1), 0, arguments, pointers)
+    buffers = (Buffer(count * stride, Role.INPUT), Buffer(count * 4, Role.TEMPORARY))
+    return Program("w", {}, buffers, (), (), (), (launch,), (), (image,))
+
+
+def launch_us(made: Program) -> float:
+    return time_of(made.launches()[0], made, H200).us
+
+
+def test_a_copy_is_bound_by_memory():
+    found = time_of(program().launches()[0], program(), H200)
+    least_us = COUNT * 8 / 4.8e12 * 1e6
+    assert found.decided and not found.cut and found.unknown == 0.0
+    assert found.parts_us["memory"] == pytest.approx(least_us / LAUNCH_MODEL.memory_efficiency, rel=0.01)
+    assert least_us < found.us < 2.0 * least_us
+
+
+def test_strided_reads_cost_whole_sectors():
+    assert launch_us(program(32)) > 3.0 * launch_us(program(4))
+
+
+def test_a_number_in_a_structure_is_read_from_the_arguments():
+    assert launch_us(program(limit=0)) < launch_us(program()) / 2.0
+
+
+def test_a_slower_device_takes_longer():
+    assert times_of(program(), L4).device_us > 8.0 * times_of(program(), H200).device_us
+
+
+def test_what_cannot_be_followed_is_estimated_by_its_buffers_with_doubt():
+    made = program()
+    blank = Image(None, "", "sm_90")
+    made = replace(made, run=(replace(made.launches()[0], image=blank.hash),), images=(blank,))
+    with pytest.raises(NotFollowed, match="no PTX"):
+        time_of(made.launches()[0], made, H200)
+    (step,) = times_of(made, H200).steps
+    assert step.basis == "roofline" and "no PTX" in step.reason and step.doubt_log2 >= 1.0
+    assert step.us > COUNT * 8 / 4.8e12 * 1e6
+
+
+def test_steps_add_up_and_streams_overlap():
+    made = program()
+    launch = made.launches()[0]
+    twice = replace(made, run=(launch, launch))
+    forked = replace(made, run=(Fork(1, 0), launch, replace(launch, stream=1), Join(1, 0)))
+    one, two, beside = (times_of(each, H200) for each in (made, twice, forked))
+    assert 1.7 * one.device_us < two.device_us <= 2.0 * one.device_us
+    assert one.device_us < beside.device_us < two.device_us
+    assert all(each.eager_us > each.device_us for each in (one, two, beside))
+
+
+def test_many_small_steps_are_bound_by_the_host_when_called_eagerly():
+    fills = tuple(Fill(Region(1, 0, 64), b"\0") for _ in range(50))
+    found = times_of(replace(program(), run=fills), H200)
+    assert found.eager_us > 2.0 * found.device_us
+
+
+def test_a_program_against_itself_is_as_fast_with_little_doubt():
+    found = compared(program(), program(), H200)
+    assert found.log2 == 0.0 and found.doubt_log2 == pytest.approx(PROGRAM_FORECAST.least_doubt_log2)
+
+
+def test_a_strided_candidate_is_slower_with_doubt():
+    found = compared(program(4), program(32), H200)
+    assert found.log2 < -1.0 and found.doubt_log2 > 0.5
