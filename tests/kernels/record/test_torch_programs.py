@@ -100,6 +100,7 @@ MODELS = {
         "self.w = nn.Parameter(torch.randn(16))\nself.f = torch.jit.script(scripted)",
         "return self.f(x, self.w)",
     ),
+    "a scripted layer": ("self.f = torch.jit.script(nn.Linear(16, 4))", "return self.f(x)"),
     "inference mode": (
         "self.w = nn.Parameter(torch.randn(16))",
         "with torch.inference_mode():\n    y = (x * self.w).to(torch.float64, copy=True)\n    return y.reshape(4, 32)",

@@ -216,7 +216,7 @@ def _apply(module: Any, function: Callable[[Any], Any], recurse: bool = True) ->
                 continue
             if group is module._parameters:
                 made = torch.nn.Parameter(made, tensor.requires_grad)
-                if _exchanged(tensor, made):
+                if not isinstance(module, torch.jit.ScriptModule) and _exchanged(tensor, made):
                     continue  # the same object still, for whoever else holds it
             group[name] = made
     return module
