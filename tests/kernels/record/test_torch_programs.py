@@ -267,3 +267,13 @@ def test_torch_is_left_as_it_was() -> None:
 def test_seeds_need_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda.random, "device_count", lambda: 2)  # as on a machine whose GPUs are not in use yet
     program_of(_model("torch.manual_seed(3)\nself.f = nn.Linear(16, 4)", "return self.f(x)"), _MATRIX)
+
+
+def test_what_is_chosen_by_time_is_recorded_as_if_all_took_the_same() -> None:
+    chosen = (
+        "if self.best is None:\n    a, b = (torch.cuda.Event(enable_timing=True) for _ in 'ab')\n"
+        "    a.record()\n    x * 3\n    b.record()\n    torch.cuda.synchronize()\n"
+        "    self.best = min((1, 2), key=lambda _: a.elapsed_time(b))\nreturn x * self.best"
+    )
+    program = program_of(_model("self.best = None", chosen), _MATRIX)
+    assert len(program.run) == 1 and any("time" in each for each in program.facts["assumptions"])

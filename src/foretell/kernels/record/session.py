@@ -168,6 +168,13 @@ class Session:
             self.add(Join(source, waiter))
             self._unjoined.discard(source)
 
+    def elapsed_ms(self) -> float:
+        """The time between two events: always the same while host code is warmed up; Refused in a run."""
+        if self.in_run:
+            raise self.refuse(Reason.DEPENDS_ON_DATA, "it measures time while it runs")
+        self.assumptions.append("what it chooses by times that it measures: as if all took the same time")
+        return 1.0
+
     def join_all(self) -> None:
         """At the end of a call: the default stream waits for all others. The next call forks anew."""
         for stream in sorted(self._unjoined):
