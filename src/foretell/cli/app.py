@@ -39,6 +39,9 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Run foreign code even if no sandbox works here; may follow any command.")
+    ] = False,
 ) -> None:
     help_alone(context)
 

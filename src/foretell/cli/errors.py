@@ -61,6 +61,7 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.languages.cpp import NoCompiler
     from foretell.kernels.library import UnknownTask
     from foretell.kernels.propose.lm import NoAnswer
+    from foretell.kernels.sandbox import NoSandbox
     from foretell.kernels.search import BenchBroken
     from foretell.kernels.store import StoreError
     from foretell.kernels.tasks.refusal import BadTask
@@ -69,6 +70,8 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.received import NotPlain
 
     match error:
+        case NoSandbox():
+            return Problem(error.what, error.expected, error.do)
         case NotPlain():
             return Problem(
                 str(error), "a plain file", "look at what it is; copy the file itself there if you want it used"

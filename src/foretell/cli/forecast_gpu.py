@@ -70,12 +70,9 @@ def parsed(candidate: Candidate) -> Build | None:
 def start_builders() -> None:
     """Let the builders' server import torch and Triton, which takes long, while this process gets ready to forecast."""
     if _can_build():
-        from multiprocessing import forkserver
+        from foretell.kernels.bench.gpu.builders import build_server
 
-        from foretell.kernels.bench.gpu.handle import fork_server
-
-        fork_server()
-        forkserver.ensure_running()
+        build_server().start()
 
 
 def _can_build() -> bool:

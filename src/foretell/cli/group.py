@@ -12,16 +12,24 @@ from typer.core import TyperGroup
 
 from foretell.cli.errors import Problem, show_problem
 
+UNSAFE = "--unsafe"
+UNSAFE_VARIABLE = "FORETELL_UNSAFE"
 _JSON = "foretell.json"
 # Typer keeps its copy of click's exceptions private, or uses click's: this is UsageError in both cases.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class Root(TyperGroup):
-    """Reports what the parser rejects as a `Problem`, also as a JSON document if `--json` was given."""
+    """Reports what the parser rejects as a `Problem`, also as a JSON document if `--json` was given.
+
+    `--unsafe` may stand anywhere: it holds for the whole command.
+    """
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         plain_help()
+        if UNSAFE in args:
+            args = [argument for argument in args if argument != UNSAFE]
+            os.environ[UNSAFE_VARIABLE] = "1"
         as_json = "--json" in args
         with _usage_errors(as_json):
             context = super().make_context(info_name, args, parent, **extra)

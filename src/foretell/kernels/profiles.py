@@ -413,3 +413,38 @@ class ProgramForecast:
 
 
 PROGRAM_FORECAST = ProgramForecast()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What code in the sandbox may use.
+
+    `wall_s` is by the clock, `cpu_s` on a core for each process. `memory_bytes` is what all its processes may use
+    together, `address_bytes` what each may map; `scratch_bytes` bounds its temporary folder, `file_bytes` one file,
+    `answer_bytes` what it may send back.
+    """
+
+    wall_s: float = 200.0
+    cpu_s: float = 20.0
+    memory_bytes: int = 4 << 30
+    address_bytes: int = 4 << 30
+    processes: int = 64
+    file_bytes: int = 256 << 20
+    scratch_bytes: int = 1 << 30
+    answer_bytes: int = 64 << 20
+    open_files: int = 1024
+    nice: int = 0
+
+
+COMPILER_LIMITS = Limits()
+BUILDER_LIMITS = Limits(wall_s=40.0, cpu_s=120.0, memory_bytes=8 << 30, address_bytes=32 << 30, nice=5)
+TASK_CODE_LIMITS = Limits(
+    wall_s=TASK_LIMITS.call_timeout_s,
+    cpu_s=4 * TASK_LIMITS.call_timeout_s,
+    memory_bytes=16 << 30,
+    address_bytes=32 << 30,
+    answer_bytes=4 << 30,
+)
+# CUDA maps the memory of all GPUs and of the host at once.
+GPU_LIMITS = Limits(wall_s=120.0, cpu_s=240.0, memory_bytes=32 << 30, address_bytes=1 << 46, open_files=4096)
+PROBE_LIMITS = Limits(wall_s=60.0, cpu_s=30.0, memory_bytes=1 << 30, scratch_bytes=64 << 20)

@@ -12,10 +12,10 @@ import pytest
 from foretell.kernels.bench.cpu import CpuBench
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.contention import usable_cores
-from foretell.kernels.languages.process import run_bounded
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
-from foretell.kernels.profiles import BenchEffort
+from foretell.kernels.profiles import BenchEffort, Limits
+from foretell.kernels.sandbox import Finished, run
 from tests.kernels.bench.hostile import CORRECT, HEAD
 
 pytestmark = pytest.mark.timing
@@ -69,10 +69,13 @@ def test_an_endless_kernel_times_out_all_the_same(busy_machine: None, body: str)
 
 
 def test_a_tool_is_bounded_by_the_cpu_time_it_uses(busy_machine: None, tmp_path: Path) -> None:
-    memory_bytes = 1 << 30
-    endless = run_bounded(["sh", "-c", "while :; do :; done"], tmp_path, 1.0, memory_bytes)
+    def bounded(cpu_s: float, *command: str) -> Finished:
+        limits = Limits(cpu_s=cpu_s, wall_s=10 * cpu_s, memory_bytes=1 << 30)
+        return run(command, writable=tmp_path, limits=limits)
+
+    endless = bounded(1.0, "sh", "-c", "while :; do :; done")
     assert endless.timed_out and not endless.starved
-    brief = run_bounded(["sh", "-c", "sleep 2; echo done"], tmp_path, 1.0, memory_bytes)
+    brief = bounded(1.0, "sh", "-c", "sleep 2; echo done")
     assert (brief.timed_out, brief.starved, brief.stdout) == (False, False, "done\n")
-    asleep = run_bounded(["sleep", "60"], tmp_path, 0.2, memory_bytes)
+    asleep = bounded(0.2, "sleep", "60")
     assert asleep.starved and not asleep.timed_out

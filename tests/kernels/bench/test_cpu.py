@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,4 +119,8 @@ def test_doctor_names_what_is_and_is_not_covered() -> None:
     found = {check.name: check for check in checks()}
     assert found["C++ compiler"].ok
     assert found["not covered"].ok is None
-    assert {"own process", "system calls", "files read", "bubblewrap", "disk"} <= set(found)
+    assert found["covered"].ok and "disk" in found
+    for name in ("CPU: candidates", "CPU: compilers", "GPU: builders, problem files"):
+        held, of, attempts = re.findall(r"(\d+) (of) (\d+) probes held", found[name].detail)[0]
+        assert found[name].ok and of and held == attempts, found[name].detail
+    assert sum(int(n) for check in found.values() for n in re.findall(r"of (\d+) probes", check.detail)) >= 80

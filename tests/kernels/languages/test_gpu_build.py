@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +23,7 @@ from foretell.kernels.measurement import Status
 from foretell.kernels.propose.cuda import templates as cuda_templates
 from foretell.kernels.propose.triton import templates as triton_templates
 from foretell.kernels.protocols import Build
+from foretell.kernels.sandbox import ForkServer
 
 needs_cuda_compiler = pytest.mark.skipif(
     nvrtc.toolchain() is None and shutil.which("nvcc") is None, reason="neither NVRTC nor nvcc is here"
@@ -209,40 +208,22 @@ def test_language_is_read_off_the_source() -> None:
     assert language_of("import torch") == "torch"
 
 
-class _NoMore:
-    """A context that can start no process."""
-
-    def Pipe(self) -> tuple[Any, Any]:
-        return multiprocessing.Pipe()
-
-    def Process(self, **_: Any) -> Any:
-        process = multiprocessing.Process()
-        process.start = self._refuse  # type: ignore[method-assign]
-        return process
-
-    def _refuse(self) -> None:
-        raise OSError("no more processes")
-
-
-def test_a_builder_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.kernels.bench.gpu.builders.fork_server", _NoMore)
-    pool = BuilderPool(90, 1)
+def test_a_builder_that_does_not_start_says_why() -> None:
+    pool = BuilderPool(90, 1, server=ForkServer(("no_such_module",)))
     futures = [pool.submit(get("softmax", "gpu"), Candidate("softmax", "triton", f"{n}\n")) for n in range(2)]
     built = [future.result(timeout=100) for future in futures]
     pool.close()
-    assert [(b.status, b.message) for b in built] == [
-        (Status.INFRASTRUCTURE, "no builder: OSError: no more processes")
-    ] * 2
+    why = "the sandbox's server did not start: ModuleNotFoundError: No module named 'no_such_module'"
+    assert [(b.status, b.message) for b in built] == [(Status.INFRASTRUCTURE, why)] * 2
 
 
-def test_a_pool_closes_at_once_with_builds_waiting_and_under_way(tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    slow = f"import time\nopen({str(begun)!r}, 'w').close()\ntime.sleep(250)\n\n\ndef kernel(x):\n    return x\n"
+def test_a_pool_closes_at_once_with_builds_waiting_and_under_way() -> None:
+    slow = "import time\ntime.sleep(250)\n\n\ndef kernel(x):\n    return x\n"
     pool = BuilderPool(90, 1)
     task = get("softmax", "gpu")
     futures = [pool.submit(task, Candidate("softmax", "triton", f"{slow}{n}\n")) for n in range(3)]
     deadline = time.monotonic() + 120
-    while not begun.exists() and time.monotonic() < deadline:
+    while not pool.under_way and time.monotonic() < deadline:
         time.sleep(0.05)
     started = time.monotonic()
     pool.close()

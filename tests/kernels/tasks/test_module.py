@@ -143,10 +143,10 @@ class TestCpu:
         assert error.reason is reason and says in error.what, error.what
 
     def test_what_takes_too_long_is_stopped(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from foretell.kernels.profiles import TaskLimits
+        from foretell.kernels.profiles import Limits
         from foretell.kernels.tasks import worker
 
-        monkeypatch.setattr(worker, "TASK_LIMITS", TaskLimits(call_timeout_s=1.0))
+        monkeypatch.setattr(worker, "TASK_CODE_LIMITS", Limits(wall_s=1.0))
         error = refusal(write(tmp_path / "op.py", CPU.replace("return 2 * x", "while True: pass")))
         assert error.reason is Refusal.DOES_NOT_RUN and "within 1 s" in error.what
 

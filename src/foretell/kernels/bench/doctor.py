@@ -1,4 +1,4 @@
-"""What the bench found on this machine, and what its isolation does and does not cover here."""
+"""What the bench found on this machine, and what its walls do and do not cover here."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import os
 import platform
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from foretell.kernels.bench.cpu_device import detect_cpu
-from foretell.kernels.bench.worker import Worker, WorkerFault
-from foretell.kernels.candidate import Candidate
-from foretell.kernels.isolation import bubblewrap_works
+from foretell.kernels.bench.probes import probe_candidate_process
+from foretell.kernels.bench.worker import WorkerFault
 from foretell.kernels.languages import cpp
-from foretell.kernels.library import get
+from foretell.kernels.sandbox import NoSandbox, available, unsafe
+from foretell.kernels.sandbox.probes.verdict import Verdict, probe_command, probe_server
+from foretell.kernels.sandbox.threats import COVERED, NOT_COVERED
 from foretell.kernels.store.locations import cache_dir
 
-_PROBE = 'extern "C" void kernel(const float*, float* out, long long, long long) { out[0] = 1.0f; }'
 _LEAST_FREE_BYTES = 1 << 30
+_SANDBOXES = (("CPU: compilers", False, probe_command), ("GPU: builders, problem files", True, probe_server))
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def checks() -> list[Check]:
     found = [_python(), *_compiler()]
     if found[-1].ok is not False:
         found += [_device(), *_confinement(), _timing()]
-    return [*found, _room()]
+    return [*found, _room(), *sandbox_checks()]
 
 
 def _python() -> Check:
@@ -64,67 +64,35 @@ def _device() -> Check:
 
 
 def _confinement() -> list[Check]:
-    task = get("softmax")
-    built = cpp.build(task, Candidate(task.key, "cpp", _PROBE))
-    if built.artifact is None:
-        return [Check("worker", False, f"a trivial kernel does not build: {built.message[:300]}")]
+    """What was tried in the process of C++ candidates, and whether it held."""
     try:
-        worker = Worker(built.artifact, 1 << 16)
+        verdict = probe_candidate_process()
+    except NoSandbox as error:
+        return [Check("CPU: candidates", False, str(error))]
     except WorkerFault as fault:
-        return [Check("worker", False, str(fault))]
-    confined = worker.confinement == "seccomp"
-    worker.close()
-    return [
-        Check(
-            "own process",
-            True,
-            "candidate in its own process and session, clean environment, memory and file limits, killed whole",
-        ),
-        Check(
-            "system calls",
-            True if confined else None,
-            "seccomp: no files written, no network, no new processes, no signals to others"
-            if confined
-            else "no seccomp here: a candidate could write files, use the network or start processes",
-        ),
-        Check(
-            "files read",
-            True if _landlock() or bubblewrap_works() else None,
-            "system libraries and the candidate's own folder only"
-            if _landlock() or bubblewrap_works()
-            else "neither Landlock nor bubblewrap: a candidate can read what you can read",
-        ),
-        Check(
-            "bubblewrap",
-            True if bubblewrap_works() else None,
-            "compiler and candidate see an empty home, no network, no other processes"
-            if bubblewrap_works()
-            else "absent or not permitted: the compiler itself is bounded but not walled off; install bubblewrap",
-        ),
-        Check(
-            "not covered",
-            None,
-            "exploits of the operating system and timing side channels: do not run code you believe malicious",
-        ),
-    ]
+        return [Check("CPU: candidates", False, str(fault))]
+    return [verdict_check("CPU: candidates", "a worker with seccomp and Landlock of its own", verdict)]
 
 
-def _landlock() -> bool:
-    path = Path("/sys/kernel/security/lsm")
-    try:
-        return "landlock" in path.read_text()
-    except OSError:
-        # Where securityfs is not mounted the runner tries all the same; the version call tells.
-        return _landlock_version() > 0
+def sandbox_checks() -> list[Check]:
+    """What was tried in the sandboxes of compilers and of Python code, and whether it held."""
+    found = []
+    for name, server, attempt in _SANDBOXES:
+        kind = available(server)
+        if kind is None:
+            found.append(Check(name, unsafe() and None, f"{NoSandbox.what}; {NoSandbox.do}"))
+            continue
+        found.append(verdict_check(name, kind.value, attempt(kind)))
+    covered = [Check("covered", True, words) for words in COVERED]
+    return [*found, *covered, *(Check("not covered", None, words) for words in NOT_COVERED)]
 
 
-def _landlock_version() -> int:
-    import ctypes
-
-    if platform.system() != "Linux":
-        return 0
-    library = ctypes.CDLL(None, use_errno=True)
-    return int(library.syscall(444, None, 0, 1))
+def verdict_check(name: str, kind: str, verdict: Verdict) -> Check:
+    """A verdict as a finding: one breach is one too many."""
+    words = f"{kind}: {verdict.held} of {verdict.attempts} probes held"
+    if verdict.breaches:
+        return Check(name, False, f"{words}; {'; '.join(verdict.breaches)}")
+    return Check(name, True, words)
 
 
 def _timing() -> Check:

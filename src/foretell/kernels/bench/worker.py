@@ -19,9 +19,9 @@ from pathlib import Path
 from foretell.kernels.bench import accounts
 from foretell.kernels.bench.arena import Arena, Slot, name_fault
 from foretell.kernels.contention import Watch, usable_cores
-from foretell.kernels.isolation import isolated, scrubbed_environment
 from foretell.kernels.languages.cpp import find_compiler
 from foretell.kernels.measurement import Status
+from foretell.kernels.sandbox import bubblewrapped, scrubbed_environment
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Sizes
 
@@ -121,7 +121,7 @@ class Worker:
         program = _runner()
         limit = ADDRESS_BYTES + ADDRESS_BYTES_PER_CORE * (os.cpu_count() or 1) + arena_bytes
         arguments = [str(program), str(artifact), str(command_read), str(reply_write), str(self.arena.fd)]
-        command = isolated([*arguments, str(arena_bytes), str(limit)], readable=(program.parent, artifact.parent))
+        command = bubblewrapped([*arguments, str(arena_bytes), str(limit)], (program.parent, artifact.parent))
         try:
             self._process = subprocess.Popen(
                 command,

@@ -11,23 +11,28 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages.cpp_signature import ENTRY, signature
+from foretell.kernels.languages.diagnostics import diagnostics
 from foretell.kernels.languages.disassembly import read_features
-from foretell.kernels.languages.process import Finished, run_bounded
 from foretell.kernels.measurement import Status
+from foretell.kernels.profiles import COMPILER_LIMITS
 from foretell.kernels.protocols import Build
+from foretell.kernels.sandbox import Finished, run
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
+from foretell.received import read_plain
 
+_KEY_CHARACTERS = 40
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-std=c++20")
-BUILD_TIMEOUT_S = 20.0
-BUILD_MEMORY_BYTES = 4 << 30
-MESSAGE_CHARACTERS = 2000
+BUILD_TIMEOUT_S = COMPILER_LIMITS.cpu_s
+# Both in one sandbox, which takes longer to start than the listing; without objdump there is none.
+_COMPILE_AND_LIST = '"$@" >&2 && { objdump -d --no-show-raw-insn kernel.so 2>/dev/null || :; }'
+WALL_PER_CPU = 10  # how many times the CPU limit a tool may take by the clock
 
 
 class NoCompiler(RuntimeError):
@@ -80,7 +85,7 @@ def build(task: Task, candidate: Candidate) -> Build:
     """
     if not candidate.source.strip():
         return Build(Status.COMPILE_ERROR, "the source is empty")
-    key = hashlib.sha256("\0".join((candidate.source, toolchain(), _target())).encode()).hexdigest()[:24]
+    key = hashlib.sha256("\0".join((candidate.source, toolchain(), _target())).encode()).hexdigest()[:_KEY_CHARACTERS]
     folder = cache_dir() / "cpp" / key[:2] / key
     record = folder / "build.json"
     if record.exists():
@@ -91,7 +96,7 @@ def build(task: Task, candidate: Candidate) -> Build:
     with tempfile.TemporaryDirectory(prefix="foretell-build-") as scratch:
         result, finished = _compile(task, candidate, Path(scratch))
         result = Build(result.status, result.message, result.features, None, time.perf_counter() - started)
-        if finished.timed_out or finished.starved or finished.out_of_room:
+        if finished.timed_out or finished.starved or finished.out_of_room or finished.broken:
             return result
         folder.mkdir(parents=True, exist_ok=True)
         if result.ok:
@@ -124,15 +129,19 @@ def _recall(record: Path, artifact: Path) -> Build | None:
 def _place(source: Path, target: Path) -> None:
     """Copy so that a reader never sees half a file."""
     partial = target.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
-    shutil.copyfile(source, partial)
+    partial.write_bytes(read_plain(source))
     partial.chmod(0o755)
     partial.replace(target)
 
 
 def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Finished]:
     (scratch / "kernel.cpp").write_text(candidate.source, encoding="utf-8", errors="replace")
-    command = [find_compiler().path, *FLAGS, "-o", "kernel.so", "kernel.cpp"]
-    finished = run_bounded(command, scratch, BUILD_TIMEOUT_S, BUILD_MEMORY_BYTES)
+    compiler = [find_compiler().path, *FLAGS, "-o", "kernel.so", "kernel.cpp"]
+    command = ["sh", "-c", _COMPILE_AND_LIST, "sh", *compiler]
+    limits = replace(COMPILER_LIMITS, cpu_s=BUILD_TIMEOUT_S, wall_s=WALL_PER_CPU * BUILD_TIMEOUT_S)
+    finished = run(command, writable=scratch, limits=limits)
+    if finished.broken:
+        return Build(Status.INFRASTRUCTURE, f"the compiler's sandbox failed: {finished.broken}"), finished
     if finished.timed_out:
         return Build(Status.TIMEOUT, f"the compiler did not finish within {BUILD_TIMEOUT_S:g} s"), finished
     if finished.starved:
@@ -140,15 +149,12 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
     if finished.out_of_room:
         return Build(Status.INFRASTRUCTURE, "no room left on the disk for building"), finished
     if finished.returncode != 0:
-        return Build(Status.COMPILE_ERROR, finished.stderr[:MESSAGE_CHARACTERS] or "the compiler failed"), finished
-    listing = run_bounded(
-        ["objdump", "-d", "--no-show-raw-insn", "kernel.so"], scratch, BUILD_TIMEOUT_S, BUILD_MEMORY_BYTES
-    )
-    text = listing.stdout if listing.returncode == 0 else ""
+        return Build(Status.COMPILE_ERROR, diagnostics(finished.stderr, candidate.source)), finished
+    text = finished.stdout
     if text and f"<{ENTRY}>:" not in text:
         return Build(
             Status.COMPILE_ERROR, f"the source defines no entry point; expected\n  {signature(task)}"
         ), finished
     features = read_features(text) if text else {}
-    features["object_bytes"] = float((scratch / "kernel.so").stat().st_size)
+    features["object_bytes"] = float((scratch / "kernel.so").lstat().st_size)
     return Build(Status.OK, "", features), finished

@@ -12,24 +12,30 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from foretell.kernels.languages.diagnostics import diagnostics
+from foretell.kernels.profiles import COMPILER_LIMITS
+from foretell.kernels.sandbox import run
 from foretell.kernels.store.locations import cache_dir
+from foretell.received import read_plain
 
 # nvcc finds the macro in the host's headers, which NVRTC does not read.
 _NVRTC_OPTIONS = ("--std=c++17", "-default-device", "--define-macro=INFINITY=__builtin_bit_cast(float, 0x7f800000)")
 _NVCC_OPTIONS = ("-std=c++17", "-cubin", "-O3", "--keep")
-NVCC_TIMEOUT_S = 60.0
+NVCC_LIMITS = replace(COMPILER_LIMITS, cpu_s=60.0)
+_KEY_CHARACTERS = 40
 
 
 class CompileError(Exception):
-    """The CUDA source does not compile; the message is the compiler's log."""
+    """The CUDA source does not compile; the message is what the compiler's log says of it."""
 
 
 class NoCudaCompiler(RuntimeError):
-    """Neither NVRTC nor nvcc was found."""
+    """Neither NVRTC nor nvcc was found, or the one that was does not run."""
 
 
 def compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
@@ -37,7 +43,7 @@ def compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str
     compiler = _nvrtc_version() or _nvcc_version()
     if compiler is None:
         raise NoCudaCompiler("no CUDA compiler was found: install nvidia-cuda-nvrtc or put nvcc on the PATH")
-    key = hashlib.sha256("\0".join((source, arch, compiler, *options)).encode()).hexdigest()[:24]
+    key = hashlib.sha256("\0".join((source, arch, compiler, *options)).encode()).hexdigest()[:_KEY_CHARACTERS]
     kept = cache_dir() / "cuda" / key[:2] / f"{key}.cubin"
     with contextlib.suppress(FileNotFoundError):
         return kept.read_bytes(), kept.with_suffix(".ptx").read_text()
@@ -124,7 +130,7 @@ def _by_nvrtc(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, st
     code = library.nvrtcCompileProgram(program, len(flags), array)
     try:
         if code != 0:
-            raise CompileError(_text(library, program, "ProgramLog") or f"NVRTC error {code}")
+            raise CompileError(diagnostics(_text(library, program, "ProgramLog") or f"NVRTC error {code}", source))
         size = c_size_t()
         _checked(library.nvrtcGetCUBINSize(program, byref(size)), "nvrtcGetCUBINSize")
         image = ctypes.create_string_buffer(size.value)
@@ -153,17 +159,12 @@ def _by_nvcc(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str
         (Path(scratch) / "kernel.cu").write_text(source)
         number = arch.removeprefix("sm_")
         command = [path, *_NVCC_OPTIONS, f"-gencode=arch=compute_{number},code=sm_{number}", *options]
-        try:
-            done = subprocess.run(
-                [*command, "-o", "kernel.cubin", "kernel.cu"],
-                cwd=scratch,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=NVCC_TIMEOUT_S,
-            )
-        except subprocess.TimeoutExpired as late:
-            raise CompileError(f"nvcc did not finish within {NVCC_TIMEOUT_S:g} s") from late
+        done = run([*command, "-o", "kernel.cubin", "kernel.cu"], writable=Path(scratch), limits=NVCC_LIMITS)
+        if done.timed_out or done.starved:
+            raise CompileError(f"nvcc did not finish within {NVCC_LIMITS.cpu_s:g} s")
+        if done.broken:
+            raise NoCudaCompiler(f"nvcc's sandbox failed: {done.broken}")
         if done.returncode != 0:
-            raise CompileError(done.stderr or done.stdout)
-        return (Path(scratch) / "kernel.cubin").read_bytes(), (Path(scratch) / "kernel.ptx").read_text()
+            raise CompileError(diagnostics(done.stderr or done.stdout, source))
+        image, ptx = (read_plain(Path(scratch) / name) for name in ("kernel.cubin", "kernel.ptx"))
+        return image, ptx.decode(errors="replace")

@@ -22,6 +22,7 @@ from foretell.kernels.languages import extension
 from foretell.kernels.store.locations import cache_dir
 
 Entry = Callable[..., Any]
+_KEY_CHARACTERS = 40
 
 
 class NoEntry(Exception):
@@ -32,10 +33,10 @@ def load_module(source: str, folder: Path | None = None) -> ModuleType:
     """Execute source as a module from a file of its own, because Triton reads kernels back from their file."""
     if extension.is_bare(source):
         return _bare_module(source)
-    key = hashlib.sha256(source.encode()).hexdigest()[:24]
+    key = hashlib.sha256(source.encode()).hexdigest()[:_KEY_CHARACTERS]
     place = folder or cache_dir() / "python" / key[:2]
     path = place / f"candidate_{key}.py"
-    if not path.exists():
+    if not path.exists() or path.read_bytes() != source.encode():
         place.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{hash(id(source))}")
         partial.write_text(source, encoding="utf-8")
@@ -50,7 +51,8 @@ def load_module(source: str, folder: Path | None = None) -> ModuleType:
     sys.modules[name] = module  # dataclasses and torch.compile look their module up
     try:
         with extension.patched(fallback=True) if is_extension(source) else contextlib.nullcontext():
-            spec.loader.exec_module(module)
+            # Not by the loader, which would take bytecode that another candidate may have put beside the file.
+            exec(compile(source, str(path), "exec"), module.__dict__)
     except BaseException:
         sys.modules.pop(name, None)
         raise

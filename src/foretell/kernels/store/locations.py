@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -12,3 +13,15 @@ def cache_dir() -> Path:
     base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretell"
     base.mkdir(parents=True, exist_ok=True)
     return base
+
+
+def trusted_dir() -> Path:
+    """What only code of this package writes, keyed by content: within the sandbox it is read-only.
+
+    `$FORETELL_TRUSTED`, which the sandbox sets, or `trusted` in the cache folder; made if absent and if it can be.
+    """
+    named = os.environ.get("FORETELL_TRUSTED")
+    folder = Path(named) if named else cache_dir() / "trusted"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,100 +1,70 @@
-"""A process of its own for code of a task that is executed on the CPU: asked in JSON, answers in bytes.
+"""A sandboxed process for code of a task that is executed on the CPU: asked in JSON, answers in bytes.
 
 `call` names a function of this package that takes the request and returns bytes. What the code prints is dropped, and a
-refusal comes back as BadTask. This is the seam for the sandbox: nothing else starts such processes.
+refusal comes back as BadTask.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
-from foretell.kernels.isolation import scrubbed_environment
-from foretell.kernels.profiles import TASK_LIMITS
+from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.profiles import TASK_CODE_LIMITS
+from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 
 _ANSWER, _REFUSAL = b"=", b"!"
+_TEXT_CHARACTERS = 2000
+
+
+@cache
+def _server() -> ForkServer:
+    return ForkServer(("numpy", "foretell.kernels.tasks.cpu"))
 
 
 def call(function: str, request: Mapping[str, Any], name: str) -> bytes:
-    """The answer of `module:function` to a request about the task of that name. Raises BadTask."""
-    environment = scrubbed_environment() | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with tempfile.TemporaryFile() as requests:
-        requests.write(json.dumps(request).encode())
-        requests.seek(0)
-        reading, writing = os.pipe()
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", __name__, function, str(writing)],
-                stdin=requests,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                pass_fds=(writing,),
-                start_new_session=True,
-            )
-        finally:
-            os.close(writing)
-    with os.fdopen(reading, "rb") as answers, _Alarm(process, TASK_LIMITS.call_timeout_s) as alarm:
-        answer = answers.read()
-    if alarm.rang:
-        what = f"the code of {name} did not finish within {TASK_LIMITS.call_timeout_s:g} s"
-        raise BadTask(
-            Refusal.DOES_NOT_RUN, what, "inputs and a reference that are made in seconds", "use smaller sizes"
-        )
+    """The answer of `module:function` to a request about the task of that name.
+
+    Raises BadTask; NoSandbox if the code of others cannot be walled in here.
+    """
+    asked = json.dumps({"function": function, "request": request}).encode()
+    try:
+        answer = _server().call(f"{__name__}:serve", asked, TASK_CODE_LIMITS)
+    except JobFailed as failure:
+        if failure.ending is Ending.TIMED_OUT:
+            what = f"the code of {name} did not finish within {TASK_CODE_LIMITS.wall_s:g} s"
+            expected = "inputs and a reference that are made in seconds"
+            raise BadTask(Refusal.DOES_NOT_RUN, what, expected, "use smaller sizes") from failure
+        what = f"the code of {name} ended its process ({failure})"
+        raise BadTask(Refusal.DOES_NOT_RUN, what, "code that returns") from failure
     if answer[:1] == _REFUSAL:
-        told = json.loads(answer[1:])
-        raise BadTask(Refusal(told["reason"]), told["what"], told["expected"], told["do"])
+        raise _refusal(answer[1:], name)
     if answer[:1] != _ANSWER:
         raise BadTask(Refusal.DOES_NOT_RUN, f"the code of {name} ended its process", "code that returns")
     return answer[1:]
 
 
-class _Alarm:
-    """Kills a process and what it started when it is left, or after a time; `rang` says that it was the time."""
-
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        self.rang = False
-        self._process = process
-        self._timer = threading.Timer(seconds, self._ring)
-
-    def __enter__(self) -> _Alarm:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self._timer.cancel()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-    def _ring(self) -> None:
-        self.rang = True
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-
-def main() -> None:
-    """The process: one request from standard input, one answer to the descriptor that the second argument names."""
-    module, _, function = sys.argv[1].partition(":")
-    request = json.loads(sys.stdin.buffer.read())
+def _refusal(answer: bytes, name: str) -> BadTask:
+    """The refusal in an answer, which foreign code may have written."""
     try:
-        answer = _ANSWER + getattr(import_module(module), function)(request)
+        told = json.loads(answer)
+        texts = [plain(told[part], _TEXT_CHARACTERS) for part in ("what", "expected", "do")]
+        return BadTask(Refusal(told["reason"]), *texts)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return BadTask(Refusal.DOES_NOT_RUN, f"the code of {name} answers in its own way", "code that returns")
+
+
+def serve(payload: bytes) -> bytes:
+    """The other end of `call`, in the sandbox."""
+    asked = json.loads(payload)
+    module, _, function = asked["function"].partition(":")
+    try:
+        answer: bytes = getattr(import_module(module), function)(asked["request"])
     except BadTask as error:
         told = {"reason": error.reason.value, "what": error.what, "expected": error.expected, "do": error.do}
-        answer = _REFUSAL + json.dumps(told).encode()
-    with os.fdopen(int(sys.argv[2]), "wb") as out:
-        out.write(answer)
-
-
-if __name__ == "__main__":
-    main()
+        return _REFUSAL + json.dumps(told).encode()
+    return _ANSWER + answer

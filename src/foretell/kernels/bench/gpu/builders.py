@@ -1,4 +1,4 @@
-"""Builds in parallel on the CPU's cores: builder processes that trace candidates on fake tensors and compile them."""
+"""Builds in parallel on the CPU's cores: jobs in the sandbox that trace candidates on fake tensors and compile them."""
 
 from __future__ import annotations
 
@@ -10,34 +10,59 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
-from foretell.kernels.bench.gpu.channel import Forged, receive
-from foretell.kernels.bench.gpu.handle import fork_server, kill_session
+from foretell.kernels.bench.gpu.build_job import build
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.isolation import close_all_but, scrubbed_environment
-from foretell.kernels.languages.extension import is_bare
-from foretell.kernels.languages.python_source import NoEntry, entry_of, is_extension, load_module, unload
+from foretell.kernels.languages import built
+from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.measurement import Status
+from foretell.kernels.profiles import BUILDER_LIMITS
 from foretell.kernels.protocols import Build
 from foretell.kernels.record.tracing import MULTIPROCESSORS
+from foretell.kernels.sandbox import Ending, ForkServer, Job, JobFailed
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
 
-if TYPE_CHECKING:
-    from foretell.kernels.tasks.runtime import Runtime
-
-BUILD_TIMEOUT_S = 40.0
-EXTENSION_TIMEOUT_S = 240.0  # for the few that only torch's own builder can build: its headers alone take a minute
+# For the few extensions that only torch's own builder can build: its headers alone take a minute.
+EXTENSION_LIMITS = replace(BUILDER_LIMITS, wall_s=240.0, cpu_s=240.0, memory_bytes=16 << 30)
 CLOSE_TIMEOUT_S = 5.0
-MESSAGE_CHARACTERS = 2000
+PRELOAD = "foretell.kernels.bench.gpu.preload_builders"
+_JOB = "foretell.kernels.bench.gpu.build_job:job"
+_STATUSES = {
+    Ending.TIMED_OUT: Status.TIMEOUT,
+    Ending.FORGED: Status.CHEAT,
+    Ending.NO_SERVER: Status.INFRASTRUCTURE,
+}
+
+
+@cache
+def build_server() -> ForkServer:
+    """The sandbox's server that all builders of this process share. Raises NoSandbox where there can be none."""
+    folder = cache_dir() / built.FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    return ForkServer((PRELOAD,), readable=(folder,))
+
+
+@cache
+def prepare_extensions() -> None:
+    """Have what every extension is linked with compiled by us, where jobs in the sandbox find it."""
+    from foretell.kernels.languages.extension.errors import ExtensionError
+    from foretell.kernels.languages.extension.support import support_objects
+    from foretell.kernels.languages.extension.toolchain import nvcc
+
+    with contextlib.suppress(ExtensionError):  # the build will say so
+        support_objects(cuda=nvcc() is not None)
 
 
 class BuilderPool:
-    """As many builder processes as cores, started when first needed; each is killed and replaced if a build hangs.
+    """As many builds at a time as there are cores, each in a sandboxed process of its own.
 
-    They build for a GPU of that compute capability with so many multiprocessors.
+    They build for a GPU of that compute capability with so many multiprocessors. Raises NoSandbox if foreign code
+    cannot be walled in here.
     """
 
     def __init__(
@@ -46,12 +71,14 @@ class BuilderPool:
         processes: int | None = None,
         launcher: bool = False,
         multiprocessors: int = MULTIPROCESSORS,
+        server: ForkServer | None = None,
     ) -> None:
-        self._settings = (capability, launcher, multiprocessors)
+        self._settings = {"capability": capability, "launcher": launcher, "multiprocessors": multiprocessors}
+        self._server = server or build_server()
         self._jobs: queue.Queue[tuple[dict[str, Any], Future[Build]] | None] = queue.Queue()
         self._count = processes or os.cpu_count() or 2
         self._threads: list[threading.Thread] = []
-        self._at_work: list[_Builder] = []
+        self._under_way: set[Job] = set()
         self._made: dict[tuple[str, str], Future[Build]] = {}
 
     def submit(self, task: Task, candidate: Candidate) -> Future[Build]:
@@ -60,13 +87,18 @@ class BuilderPool:
         if key not in self._made:
             future: Future[Build] = Future()
             self._made[key] = future
-            job = {"spec": task.spec, "source": candidate.source, "language": candidate.language}
+            job = {"spec": task.spec, "source": candidate.source, "language": candidate.language, **self._settings}
             self._jobs.put((job, future))
             if len(self._threads) < self._count:
                 thread = threading.Thread(target=self._keep_busy, daemon=True)
                 self._threads.append(thread)
                 thread.start()
         return self._made[key]
+
+    @property
+    def under_way(self) -> int:
+        """How many builds have been started and have not ended."""
+        return len(self._under_way)
 
     def close(self) -> None:
         """Stop at once: what waits is dropped, what is being built is given up."""
@@ -77,168 +109,60 @@ class BuilderPool:
             self._jobs.put(None)
         deadline = time.monotonic() + CLOSE_TIMEOUT_S
         while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
-            for builder in self._at_work:
-                builder.interrupt()
+            for job in list(self._under_way):
+                job.cancel()
             time.sleep(0.05)
 
     def _keep_busy(self) -> None:
-        builder = _Builder(*self._settings)
-        self._at_work.append(builder)
         while (item := self._jobs.get()) is not None:
             job, future = item
             try:
-                future.set_result(builder.build(job))
+                future.set_result(self._build(job))
             except Exception as error:  # whatever went wrong, someone waits for this build
-                builder.stop()
                 future.set_result(Build(Status.INFRASTRUCTURE, f"no builder: {type(error).__name__}: {error}"))
-        builder.stop()
 
-
-class _Builder:
-    """One builder process."""
-
-    def __init__(self, capability: int, launcher: bool, multiprocessors: int) -> None:
-        self._settings = (capability, launcher, multiprocessors)
-        self._process: Any = None
-        self._connection: Any = None
-
-    def build(self, job: dict[str, Any]) -> Build:
+    def _build(self, job: dict[str, Any]) -> Build:
         started = time.perf_counter()
-        if self._process is None:
-            context = fork_server()
-            self._connection, theirs = context.Pipe()
-            arguments = (theirs, *self._settings, str(cache_dir()))
-            process = context.Process(target=_serve, args=arguments, daemon=True)
-            process.start()
-            self._process = process
-            theirs.close()
+        limits = EXTENSION_LIMITS if is_extension(job["source"]) else BUILDER_LIMITS
+        folder = built.built_dir(job["source"])
+        under_way: Job | None = None
+        if is_extension(job["source"]):
+            prepare_extensions()
         try:
-            self._connection.send_bytes(json.dumps(job).encode())
-            limit_s = EXTENSION_TIMEOUT_S if is_extension(job["source"]) else BUILD_TIMEOUT_S
-            raw = receive(self._connection, limit_s)
-        except TimeoutError:
-            self.stop()
-            return Build(Status.TIMEOUT, f"the build did not finish within {limit_s:g} s")
-        except (EOFError, OSError):
-            self.stop()
-            return Build(Status.COMPILE_ERROR, "the compiler crashed", seconds=time.perf_counter() - started)
-        except Forged:
-            raw = b""
-        seconds = time.perf_counter() - started
-        try:
-            answer = json.loads(raw)
-            return Build(Status(answer["status"]), answer["message"], answer["features"], None, seconds)
-        except (ValueError, TypeError, KeyError):
-            self.stop()
-            return Build(Status.CHEAT, "wrote to the builder's own channel", seconds=seconds)
-
-    def interrupt(self) -> None:
-        """From another thread: the build under way ends as a crash of the compiler."""
-        process = self._process
-        if process is not None:
-            kill_session(process)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            kill_session(self._process)
-            self._process.join(5)
-            self._connection.close()
-            self._process = None
-
-
-def _serve(connection: Connection, capability: int, launcher: bool, multiprocessors: int, cache: str) -> None:
-    """A builder's loop: no GPU, no secrets, one job after the other, behind whatever measures."""
-    os.setsid()
-    os.nice(5)
-    kept = scrubbed_environment()
-    os.environ.clear()
-    os.environ.update(
-        kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", HOME=cache, CUDA_VISIBLE_DEVICES=""
-    )
-    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{capability // 10}.{capability % 10}"
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    close_all_but(connection.fileno())
-    while True:
-        try:
-            job = json.loads(connection.recv_bytes())
-        except EOFError:
-            return
-        answer = _build(job, capability, launcher, multiprocessors)
-        connection.send_bytes(json.dumps(answer.to_dict()).encode())
-
-
-def _build(job: dict[str, Any], capability: int, launcher: bool, multiprocessors: int) -> Build:
-    from foretell.kernels.record.tracing import fake_mode, launch_features, trace
-    from foretell.kernels.tasks import BadTask, from_spec
-    from foretell.kernels.tasks.runtime import runtime_of
-
-    task = from_spec(job["spec"])
-    try:
-        runtime = runtime_of(task)
-    except BadTask as error:
-        return Build(Status.OK, f"not traced: {error}"[:300], {})  # the judge says so, where the user sees it
-    counts: list[int] = []
-
-    def run() -> None:
-        with runtime.modules():
-            module = load_module(job["source"])
-        try:
-            with fake_mode():
-                entry = entry_of(module, runtime.init_inputs, reference=runtime.traced_reference)
-                for workload in (*task.workloads, *task.extra):
-                    entry(*runtime.traced_inputs(workload))
-                    counts.append(1)
-        finally:
-            unload(module)
-
-    if job["language"] == "torch":
-        return _build_torch(job["source"], runtime)
-    try:
-        launches = trace(run, capability, launcher, multiprocessors)
-    except (SyntaxError, NoEntry) as error:
-        return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
-    except Exception as error:
-        kind = type(error).__name__
-        text = f"{kind}: {error}"[:MESSAGE_CHARACTERS]
-        if (
-            kind
-            in (
-                "CompilationError",
-                "CompileError",
-                "PTXASError",
-                "NameError",
-                "OutOfResources",
-                "UnsupportedLanguageConstruct",
+            under_way = self._server.submit(
+                _JOB, json.dumps(job).encode(), limits, built.KEPT, folder if folder.is_dir() else None
             )
-            or "PassManager" in text
-        ):
-            return Build(Status.COMPILE_ERROR, text)
-        # Host code that fake tensors cannot follow (reading values, raw pointers) is left to the worker.
-        return Build(Status.OK, f"not traced: {text}"[:300], {})
-    features = launch_features(launches[: max(1, len(launches) // max(1, len(counts)))], capability)
-    return Build(Status.OK, "", features)
+            self._under_way.add(under_way)
+            result = under_way.result()
+        except JobFailed as failure:
+            status = _STATUSES.get(failure.ending, Status.COMPILE_ERROR)
+            words = "the compiler crashed: " if status is Status.COMPILE_ERROR else ""
+            return Build(status, plain(f"{words}{failure}", 300), seconds=time.perf_counter() - started)
+        finally:
+            if under_way is not None:
+                self._under_way.discard(under_way)
+        found = _read(result.answer, time.perf_counter() - started)
+        if found.ok and not folder.is_dir():
+            built.keep(job["source"], result.files)
+        return found
 
 
-def _build_torch(source: str, runtime: Runtime) -> Build:
-    """Plain torch programs have nothing to compile beforehand; extensions are built here, for the worker to find."""
+def _read(answer: bytes, seconds: float) -> Build:
+    """The build that a job tells of; it is foreign code's word, so only its form is trusted."""
     try:
-        if not is_bare(source):
-            compile(source, "candidate.py", "exec")
-        if is_extension(source):
-            with runtime.modules():
-                unload(load_module(source))
-    except (SyntaxError, ValueError, ImportError, RuntimeError, OSError) as error:
-        return Build(Status.COMPILE_ERROR, f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS])
-    return Build(Status.OK, "", {})
+        told = Build.from_dict(json.loads(answer) | {"seconds": seconds})
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return Build(Status.CHEAT, "wrote to the builder's own channel", seconds=seconds)
+    return replace(told, message=plain(told.message))
 
 
 def build_here(
     candidates: Sequence[tuple[Task, Candidate]], capability: int, multiprocessors: int = MULTIPROCESSORS
 ) -> list[Build]:
-    """Build one after the other in this process: for tests and single files. Leaves Triton's driver unset."""
+    """Build one's own sources one after the other in this process, with no sandbox: for tests. Leaves Triton's driver
+    unset.
+    """
+    settings = {"capability": capability, "launcher": False, "multiprocessors": multiprocessors}
     return [
-        _build({"spec": task.spec, "source": c.source, "language": c.language}, capability, False, multiprocessors)
-        for task, c in candidates
+        build({"spec": task.spec, "source": c.source, "language": c.language, **settings}) for task, c in candidates
     ]

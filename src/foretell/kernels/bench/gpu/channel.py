@@ -12,10 +12,17 @@ import time
 from typing import Any
 
 LONGEST = 64 << 20
+_MOST_DESCRIPTORS = (1 << 31) - 1
 
 
 class Forged(Exception):
     """What was sent is no message."""
+
+
+def close_all_but(kept: int) -> None:
+    """Close every descriptor but the standard ones and `kept`: a forked process must not hold its server's channels."""
+    os.closerange(3, kept)
+    os.closerange(kept + 1, _MOST_DESCRIPTORS)
 
 
 def receive(connection: Any, timeout_s: float) -> bytes:

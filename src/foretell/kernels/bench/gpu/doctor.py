@@ -7,8 +7,11 @@ import statistics
 from typing import Any
 
 from foretell.extras import MissingPackage
-from foretell.kernels.bench.doctor import Check
+from foretell.kernels.bench.doctor import Check, verdict_check
 from foretell.kernels.bench.gpu.device import NoGpu, detect_gpu
+from foretell.kernels.sandbox import NoSandbox, available, unsafe
+from foretell.kernels.sandbox.probes.cuda import cuda_within
+from foretell.kernels.sandbox.probes.verdict import probe_server
 
 _CANDIDATES = 12
 _FINE, _COARSE = 0.015, 0.05  # median difference between passes: trusted as it is, and trusted no further
@@ -24,7 +27,18 @@ def gpu_checks() -> list[Check]:
         return [Check("GPU", None, f"{error.what}; kernels for one can still be forecast from their source")]
     import torch
 
-    return [check for index in range(torch.cuda.device_count()) for check in _one(torch, index)]
+    found = [check for index in range(torch.cuda.device_count()) for check in _one(torch, index)]
+    return [*found, *sandbox_checks()]
+
+
+def sandbox_checks() -> list[Check]:
+    """Whether CUDA works in the sandbox of what only runs on a GPU, and what was tried there."""
+    kind = available(server=True, gpu=True)
+    if kind is None:
+        return [Check("GPU: sandbox", unsafe() and None, f"{NoSandbox.what}; {NoSandbox.do}")]
+    works, words = cuda_within(kind)
+    walls = verdict_check("GPU: sandbox", kind.value, probe_server(kind, gpu=True))
+    return [walls, Check("GPU: CUDA in the sandbox", works, words)]
 
 
 def _one(torch: Any, index: int) -> list[Check]:

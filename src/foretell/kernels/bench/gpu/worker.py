@@ -17,7 +17,11 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import Any
 
-from foretell.kernels.isolation import close_all_but, scrubbed_environment
+from foretell.kernels.bench.gpu.channel import close_all_but
+from foretell.kernels.languages import built
+from foretell.kernels.languages.diagnostics import diagnostics, plain
+from foretell.kernels.sandbox import scrubbed_environment
+from foretell.kernels.store.locations import cache_dir
 
 MESSAGE_CHARACTERS = 2000
 OUT_OF_MEMORY = "out of device memory"
@@ -54,6 +58,7 @@ def _serve(connection: Connection) -> None:
 
     gc.freeze()
     session: Any = None
+    base, source = cache_dir(), None
     _answer(connection, {"ready": torch.cuda.get_device_name()})
     while True:
         try:
@@ -73,9 +78,12 @@ def _serve(connection: Connection) -> None:
                 _answer(connection, {"ok": True})
                 continue
             assert session is not None
+            if command["do"] in ("load", "unload"):
+                source = command.get("source")
+                built.use(source, base)
             _answer(connection, {"ok": True} | (obey(session, command, snapshot) or {}))
         except BaseException as error:
-            fault = describe(_first_fatal(error, platform))
+            fault = describe(_first_fatal(error, platform), source)
             _answer(connection, fault)
             if fault["sticky"]:
                 os._exit(1)
@@ -145,8 +153,8 @@ def _first_fatal(error: BaseException, platform: Any) -> BaseException:
     return error
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as a typed failure: which kind, in what words, and whether the context survives it."""
+def describe(error: BaseException, source: str | None = None) -> dict[str, Any]:
+    """A candidate's exception as a typed failure: which kind, in what words, and whether the context survives it."""
     import torch
 
     from foretell.cuda import CompileError
@@ -154,7 +162,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     from foretell.kernels.languages.python_source import NoEntry
 
     kind = type(error).__name__
-    text = f"{kind}: {error}"[:MESSAGE_CHARACTERS]
+    text = plain(f"{kind}: {error}", MESSAGE_CHARACTERS)
     sticky = is_sticky(error)
     if isinstance(error, Refused):
         return {"status": error.status, "message": str(error), "sticky": False}
@@ -163,11 +171,10 @@ def describe(error: BaseException) -> dict[str, Any]:
     if isinstance(error, torch.OutOfMemoryError):
         torch.cuda.empty_cache()
         return {"status": "launch_error", "message": OUT_OF_MEMORY, "sticky": False}
-    if isinstance(error, CompileError | NoEntry | SyntaxError) or kind in (
-        "CompilationError",
-        "PTXASError",
-        "NameError",
-    ):
+    if kind in ("CompilationError", "PTXASError"):
+        words = diagnostics(str(error), source or "")
+        return {"status": "compile_error", "message": f"{kind}: {words}", "sticky": False}
+    if isinstance(error, CompileError | NoEntry | SyntaxError) or kind == "NameError":
         return {"status": "compile_error", "message": text, "sticky": False}
     where = traceback.extract_tb(error.__traceback__)[-1]
     return {"status": "launch_error", "message": f"{text} (line {where.lineno})", "sticky": False}

@@ -8,16 +8,19 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from foretell.kernels.languages.diagnostics import diagnostics
 from foretell.kernels.languages.extension import toolchain
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.headers import digest, own_headers, written_headers
 from foretell.kernels.languages.extension.places import kept, scratch
 from foretell.kernels.languages.extension.sources import ExtensionSources
 from foretell.kernels.languages.extension.support import support_objects
-from foretell.kernels.languages.process import run_bounded
-from foretell.kernels.profiles import EXTENSION
+from foretell.kernels.profiles import COMPILER_LIMITS, EXTENSION
+from foretell.kernels.sandbox import run
+from foretell.received import read_plain
 
 # As torch's own builder has them: sources that rely on them behave the same.
 _NVCC = (
@@ -27,9 +30,17 @@ _NVCC = (
 # Nothing of the compilation is of use once it is linked; device code stays uncompressed, for recorders read it.
 _QUIET = ("-w", "--no-compress", "-cudart", "none")
 _EXPORTING = "--version-script=exports.map"
+_TEXTS = ("extension.cpp", "extension.cu", "device.cu", "host.cpp")
 _EXPORTS = "{ global: PyInit_*; local: *; };\n"
 _CLASHES = re.compile(
     r"redefin|already (?:been )?(?:defined|declared)|ambiguous|duplicate|default argument|previous decl"
+)
+_LIMITS = replace(
+    COMPILER_LIMITS,
+    cpu_s=EXTENSION.compile_cpu_s,
+    wall_s=10 * EXTENSION.compile_cpu_s,
+    memory_bytes=EXTENSION.compile_memory_bytes,
+    address_bytes=EXTENSION.compile_memory_bytes,
 )
 _FOREIGN = re.compile(r"^\s+U (_{0,2}cu[a-zA-Z]\w+)", re.MULTILINE)
 
@@ -57,7 +68,8 @@ def build(sources: ExtensionSources, arch: str) -> Path:
         _refuse_unknown_functions(made, folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         partial = place.with_suffix(f".{folder.name}")
-        shutil.move(made, partial)
+        partial.write_bytes(read_plain(made))
+        partial.chmod(0o755)
         partial.replace(place)
     return place
 
@@ -153,17 +165,20 @@ def _nvcc_command(sources: ExtensionSources, arch: str) -> list[str]:
 
 
 def _run(command: Sequence[str], folder: Path) -> None:
-    done = run_bounded(command, folder, EXTENSION.compile_cpu_s, EXTENSION.compile_memory_bytes)
+    text = "\n".join((folder / name).read_text() for name in _TEXTS if (folder / name).exists())
+    done = run(command, writable=folder, limits=_LIMITS)
+    if done.broken:
+        raise ExtensionError(Reason.NO_COMPILER, f"the compiler's sandbox failed: {done.broken}")
     if done.timed_out or done.starved:
         raise ExtensionError(Reason.TOO_SLOW, f"the compiler did not finish within {EXTENSION.compile_cpu_s:g} s")
     if done.returncode != 0:
-        log = (done.stderr + done.stdout).replace(f"{folder}/", "")[: EXTENSION.log_characters]
+        log = diagnostics(done.stderr + done.stdout, text, _TEXTS, EXTENSION.log_characters)
         raise ExtensionError(Reason.DOES_NOT_COMPILE, "the extension does not compile", log)
 
 
 def _refuse_unknown_functions(made: Path, folder: Path) -> None:
     """ExtensionError if the object calls functions of CUDA that our runtime does not have."""
-    listed = run_bounded(["nm", "-D", "--undefined-only", str(made)], folder, EXTENSION.compile_cpu_s, 1 << 30)
+    listed = run(["nm", "-D", "--undefined-only", str(made)], writable=folder, limits=_LIMITS)
     unknown = sorted(set(_FOREIGN.findall(listed.stdout)))
     if unknown:
         raise ExtensionError(Reason.UNSUPPORTED, f"the extension calls {', '.join(unknown)}, which is not offered here")

@@ -7,7 +7,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from foretell.kernels.store.locations import cache_dir
+from foretell.kernels.store.locations import cache_dir, trusted_dir
 
 
 def kept(name: str) -> Path:
@@ -17,6 +17,12 @@ def kept(name: str) -> Path:
     except OSError:  # neither there nor to be made
         return _own_folder() / name
     return home / name if (home / name).exists() or os.access(home, os.W_OK) else _own_folder() / name
+
+
+def trusted(name: str) -> Path:
+    """The place of what only this package's own sources go into; read-only within the sandbox."""
+    home = trusted_dir()
+    return home / name if (home / name).exists() or os.access(home, os.W_OK) else kept(name)
 
 
 def scratch() -> Path:

@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from foretell.kernels.isolation import scrubbed_environment
+from foretell.kernels import walls
 from foretell.kernels.languages.extension import toolchain
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.headers import PACKAGE, digest
-from foretell.kernels.languages.extension.places import kept
+from foretell.kernels.languages.extension.places import kept, trusted
+from foretell.kernels.sandbox import scrubbed_environment
 
 _OPTIONS = ("-O2", "-fPIC", "-std=c++17", "-fvisibility=hidden", "-Wno-deprecated-declarations")
 _FOR_PYTHON = ("calls.cpp", "tensor.cpp", "module.cpp")
@@ -26,9 +27,12 @@ def support_objects(cuda: bool) -> list[Path]:
     includes = [PACKAGE / "include", toolchain.python_include(), *([toolchain.cuda_include()] if cuda else [])]
     parts = (digest(), compiler.version, toolchain.python_tag(), *map(str, includes), *_OPTIONS)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
-    folder = kept(f"extension-support/{key}/{'cuda' if cuda else 'host'}")
-    objects = [folder / f"{Path(name).stem}.o" for name in (*_FOR_PYTHON, *(_FOR_CUDA if cuda else ()))]
+    place, names = f"extension-support/{key}/{'cuda' if cuda else 'host'}", (*_FOR_PYTHON, *(_FOR_CUDA if cuda else ()))
+    objects = [trusted(place) / f"{Path(name).stem}.o" for name in names]
+    if walls.is_inside and not all(each.exists() for each in objects):
+        objects = [kept(place) / each.name for each in objects]  # nobody made them before, and they cannot be put there
     if not all(each.exists() for each in objects):
+        folder = objects[0].parent
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,0 +1,66 @@
+"""What building a candidate left for later: kept under the candidate's own content, written by us.
+
+A builder runs foreign code, so what it leaves may be forged. It is therefore kept in a folder that is named by the
+candidate's text and read by nothing but that candidate: one that leaves lies deceives itself alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from foretell.kernels.store.locations import cache_dir
+
+FOLDER = "built"
+KEPT = ("triton", "cuda", "extensions")  # folders below a builder's cache
+_KEY_CHARACTERS = 40
+_GROUP = "__grp__"
+
+
+def built_dir(source: str, base: Path | None = None) -> Path:
+    """The folder of a candidate's text below a cache folder, by default the user's; it need not exist."""
+    key = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
+    return (base or cache_dir()) / FOLDER / key[:2] / key
+
+
+def use(source: str | None, base: Path) -> None:
+    """Have this process's caches be the candidate's own from now on, or with None those in `base` again."""
+    folder = base if source is None else built_dir(source, base)
+    os.environ.update(FORETELL_CACHE=str(folder), TRITON_CACHE_DIR=str(folder / "triton"))
+
+
+def keep(source: str, files: Mapping[str, bytes]) -> None:
+    """Put files, by their names relative to a builder's cache, into the candidate's folder; whole, or not at all.
+
+    Names that lead out of it are left out.
+    """
+    target = built_dir(source)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.{id(files)}")
+    for name, content in files.items():
+        parts = PurePosixPath(name).parts
+        if not parts or parts[0] not in KEPT or ".." in parts or "\0" in name:
+            continue
+        path = partial.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_moved(content, target.joinpath(*parts).parent) if path.name.startswith(_GROUP) else content)
+    if not partial.exists():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    with suppress(OSError):  # another process was first, with the same content
+        partial.replace(target)
+    shutil.rmtree(partial, ignore_errors=True)
+
+
+def _moved(content: bytes, folder: Path) -> bytes:
+    """Triton's list of the files of one kernel, which names them by whole paths, as it is in another folder."""
+    try:
+        paths: dict[str, Any] = json.loads(content)["child_paths"]
+        return json.dumps({"child_paths": {name: str(folder / Path(name).name) for name in paths}}).encode()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return content

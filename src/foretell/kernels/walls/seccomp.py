@@ -1,0 +1,176 @@
+"""seccomp: the system calls that foreign code is refused, whatever else walls it in.
+
+A list of what is denied, because compilers and Python need most of the rest; files are Landlock's and the mounts'
+business. Where other processes and files can be named, if not opened, for lack of namespaces, more is denied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import struct
+
+from foretell.kernels.walls.syscalls import (
+    MACHINE,
+    PR_SET_NO_NEW_PRIVS,
+    PR_SET_SECCOMP,
+    SECCOMP_MODE_FILTER,
+    prctl,
+)
+
+MYPY = False
+if MYPY:
+    from collections.abc import Iterable
+
+# Numbers on x86_64 and on aarch64, None where there is no such call.
+_CALLS: dict[str, tuple[int | None, int | None]] = {
+    "socket": (41, 198), "socketpair": (53, 199), "ptrace": (101, 117), "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271), "kcmp": (312, 272), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "open_tree": (428, 428),
+    "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432),
+    "fspick": (433, 433), "mount_setattr": (442, 442), "open_tree_attr": (467, 467), "unshare": (272, 97),
+    "setns": (308, 268), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "bpf": (321, 280),
+    "perf_event_open": (298, 241), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "init_module": (175, 105),
+    "finit_module": (313, 273), "delete_module": (176, 106), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89), "quotactl": (179, 60),
+    "quotactl_fd": (443, 443), "syslog": (103, 116), "settimeofday": (164, 170), "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266), "adjtimex": (159, 171), "sethostname": (170, 161), "setdomainname": (171, 162),
+    "iopl": (172, None), "ioperm": (173, None), "modify_ldt": (154, None), "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265), "lookup_dcookie": (212, 18), "vhangup": (153, 58), "nfsservctl": (180, 42),
+    "setsid": (112, 157), "setpgid": (109, 154), "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195),
+    "semget": (64, 190), "semop": (65, 193), "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186),
+    "msgsnd": (69, 189), "msgrcv": (70, 188), "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "fanotify_init": (300, 262), "fanotify_mark": (301, 263), "inotify_add_watch": (254, 27),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "process_madvise": (440, 440),
+    "process_mrelease": (448, 448), "prlimit64": (302, 261), "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240), "clone": (56, 220), "clone3": (435, 435),
+    "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None), "lchown": (94, None),
+    "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
+    "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "removexattr": (197, 14),
+    "lremovexattr": (198, 15), "setxattrat": (463, 463), "removexattrat": (466, 466), "file_setattr": (469, 469),
+    "truncate": (76, 45), "fcntl": (72, 25), "ioctl": (16, 29),
+}  # fmt: skip
+_ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+
+# To processes that are named: without a namespace of processes these may be the user's own.
+_SCHEDULING = frozenset({"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"})
+_SIGNALS = frozenset({"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"})
+_OF_PROCESSES = _SCHEDULING | _SIGNALS | {"setpriority", "ioprio_set"}
+# On files that are named and not opened, which Landlock lets pass. Linkers and copying tools want to hear that it went
+# well, so they are told so.
+_OF_NAMED_FILES = frozenset({
+    "chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "utimensat",
+    "setxattr", "lsetxattr", "removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr", "truncate",
+})  # fmt: skip
+
+_NEW_NAMESPACES = 0x7E020000
+_AF_UNIX = 1
+_OWNERS_AND_SIGNALS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: a signal to whom one likes
+_TERMINAL_AND_OWNERS = (0x5412, 0x541C, 0x540E, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, TIOCSCTTY, FIOSETOWN, SIOCSPGRP
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+_X32 = 0x40000000  # the same machine's other numbering, which would slip past the numbers above
+
+_Line = tuple[int, int, int, int]
+
+
+def is_supported() -> bool:
+    return MACHINE in _ARCHITECTURES
+
+
+def install(own_files: bool, own_processes: bool, scoped: bool, own_pid: int) -> None:
+    """Refuse those calls from now on, to this process and all it starts.
+
+    Args:
+        own_files: Whether only files of its own can be named at all.
+        own_processes: Whether only processes of its own can be named at all.
+        scoped: Whether Landlock lets no signal reach others.
+        own_pid: The process that may be signalled if neither holds.
+    """
+    lines = program(own_files, own_processes, scoped, own_pid)
+    code = b"".join(struct.pack("=HBBI", *line) for line in lines)
+    buffer = ctypes.create_string_buffer(code)
+    header = ctypes.create_string_buffer(struct.pack("@HP", len(lines), ctypes.addressof(buffer)))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(header))
+
+
+def program(own_files: bool, own_processes: bool, scoped: bool, own_pid: int, machine: str = MACHINE) -> list[_Line]:
+    """The filter's lines: operation, jump if true, jump if false, operand."""
+    architecture, column = _ARCHITECTURES[machine]
+    numbers = {name: both[column] for name, both in _CALLS.items()}
+    lines: list[_Line] = [
+        (_LOAD, 0, 0, _ARCHITECTURE_AT),
+        (_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER_AT),
+    ]
+    if machine == "x86_64":
+        lines += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
+    for name, number in numbers.items():
+        allowed = (
+            (own_processes and name in _OF_PROCESSES)
+            or (scoped and name in _SIGNALS)
+            or (own_files and name in _OF_NAMED_FILES)
+        )
+        if number is not None and not allowed:
+            block = _block(name, own_pid)
+            lines += [(_EQUAL, 0, len(block), number), *block]
+    return [*lines, (_RETURN, 0, 0, _ALLOW)]
+
+
+def _block(name: str, own_pid: int) -> list[_Line]:
+    """What happens at that call, ending in a return."""
+    match name:
+        case "socketpair":
+            return _only(0, (_AF_UNIX,))
+        case "clone":
+            return [(_LOAD, 0, 0, _ARGUMENTS_AT), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), _error(errno.EPERM), _allowed()]
+        case "clone3":
+            return [_error(errno.ENOSYS)]  # the C library then takes the one whose flags can be read
+        case "setsid" | "setpgid":
+            return [_error(0)]  # said to be done: all stay in the group that is killed in the end
+        case "prlimit64":
+            return _only(0, (0,))
+        case "fcntl":
+            return _but(1, _OWNERS_AND_SIGNALS)
+        case "ioctl":
+            return _but(1, _TERMINAL_AND_OWNERS)
+        case "kill" | "tgkill":
+            return _only(0, (own_pid, 0) if name == "kill" else (own_pid,))
+        case _ if name in _SCHEDULING:
+            return _only(0, (0,))
+        case _ if name in _OF_NAMED_FILES:
+            return [_error(0)]
+    return [_error(errno.EACCES if name == "socket" else errno.EPERM)]
+
+
+def _only(argument: int, values: Iterable[int]) -> list[_Line]:
+    """Allowed if the argument (its lower half) is one of the values."""
+    chosen = list(values)
+    lines: list[_Line] = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument)]
+    for left, value in zip(range(len(chosen), 0, -1), chosen, strict=True):
+        lines.append((_EQUAL, left, 0, value))
+    return [*lines, _error(errno.EPERM), _allowed()]
+
+
+def _but(argument: int, values: Iterable[int]) -> list[_Line]:
+    """Allowed unless the argument (its lower half) is one of the values."""
+    chosen = list(values)
+    lines: list[_Line] = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument)]
+    for left, value in zip(range(len(chosen), 0, -1), chosen, strict=True):
+        lines.append((_EQUAL, left, 0, value))
+    return [*lines, _allowed(), _error(errno.EPERM)]
+
+
+def _error(number: int) -> _Line:
+    return (_RETURN, 0, 0, _ERRNO | number)
+
+
+def _allowed() -> _Line:
+    return (_RETURN, 0, 0, _ALLOW)

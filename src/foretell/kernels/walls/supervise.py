@@ -1,0 +1,124 @@
+"""Watching over one confined process and what it starts: how it ended, whether it took too much, and its end for all.
+
+The supervisor is trusted code of the sandbox. In a process namespace it is the first process, so that everything there
+dies with it; without one all that it watches is one process group, which foreign code cannot leave.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import time
+
+MYPY = False
+if MYPY:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+LOOK_S = 0.1
+LONGEST_END_S = 5.0
+_KILL = 9  # the module of signals takes longer to import than all of this
+_ENDED = ("Z", "X")
+
+
+def supervise(
+    child: int, most_processes: int, most_bytes: int, namespace: bool, lifelines: Sequence[int]
+) -> dict[str, Any]:
+    """Wait for a child and end all that it started, at once if one of the lifelines is closed at its other end.
+
+    Returns `status` as `os.waitstatus_to_exitcode` gives it, the `reason` if it was ended ("memory", "processes" or
+    "abandoned"), and `cpu_s`, what it and those of its children that it waited for used.
+
+    Args:
+        child: A child of this process; without a namespace the leader of a process group.
+        most_processes: It is ended if it and its children become more than these.
+        most_bytes: Memory of their own that they may use together.
+        namespace: Whether this is the first process of a process namespace.
+        lifelines: Descriptors whose other ends those hold for whom it is done.
+    """
+    handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
+    waiter = select.poll()
+    if handle >= 0:
+        waiter.register(handle, select.POLLIN)
+    for lifeline in lifelines:
+        waiter.register(lifeline, select.POLLHUP)
+    reason = ""
+    while not reason:
+        ready = dict(waiter.poll(LOOK_S * 1e3))
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break
+        if any(ready.get(lifeline, 0) & (select.POLLHUP | select.POLLERR) for lifeline in lifelines):
+            reason = "abandoned"
+        else:
+            reason = _excess(child, most_processes, most_bytes, namespace)
+    if handle >= 0:
+        os.close(handle)
+    if reason:
+        _kill(child, namespace)
+    _, status, used = os.wait4(child, 0)
+    end_all(child, namespace)
+    code = os.waitstatus_to_exitcode(status)
+    return {"status": code, "reason": reason, "cpu_s": used.ru_utime + used.ru_stime}
+
+
+def end_all(child: int, namespace: bool) -> None:
+    """Kill what is left, and wait until it is gone."""
+    deadline = time.monotonic() + LONGEST_END_S
+    while time.monotonic() < deadline:
+        _kill(child, namespace)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass  # none left to wait for
+        if not any(True for _ in _members(child, namespace)):
+            return
+        time.sleep(0.001)
+
+
+def _kill(child: int, namespace: bool) -> None:
+    targets = [(os.kill, -1)] if namespace else [(os.killpg, child), (os.kill, child)]
+    for send, target in targets:  # to all but the first process, which this is; or to a group and its leader
+        try:
+            send(target, _KILL)
+        except (ProcessLookupError, PermissionError):
+            continue  # gone already
+
+
+def _excess(child: int, most_processes: int, most_bytes: int, namespace: bool) -> str:
+    count = size_bytes = 0
+    for pid in _members(child, namespace):
+        count += 1
+        size_bytes += _own_bytes(pid)
+    if count > most_processes:
+        return "processes"
+    return "memory" if size_bytes > most_bytes else ""
+
+
+def _members(child: int, namespace: bool) -> Iterator[int]:
+    """Processes of the namespace but this one, or of the child's group; those that have ended are not counted."""
+    own = os.getpid()
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if name.isdecimal() and int(name) != own:
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue  # it ended meanwhile
+            if fields[0].decode() not in _ENDED and (namespace or int(fields[2]) == child):
+                yield int(name)
+
+
+def _own_bytes(pid: int) -> int:
+    """Memory that the process does not share with a file."""
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            _, resident, shared, *_ = file.read().split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * resource.getpagesize()
