@@ -48,6 +48,14 @@ def test_more_can_be_made_readable(kind: Kind, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_file_may_be_allowed_twice(kind: Kind, tmp_path: Path) -> None:
+    """As where a compiler lies in the folder of this Python."""
+    file = tmp_path / "x"
+    file.write_text("text")
+    assert run_in(kind, ["cat", str(file)], readable=[file, file]).stdout == "text"
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_environment_is_clean(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORETELL_TEST_SECRET", "very-secret-value")
     done = run_in(kind, ["env"], environment={"GIVEN": "1"})
@@ -132,9 +140,10 @@ def test_the_allow_list_holds_nothing_of_the_users(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("own", [True, False])
-def test_the_filter_is_a_program_that_ends(machine: str, own: bool) -> None:
+@pytest.mark.parametrize("gpu", [True, False])
+def test_the_filter_is_a_program_that_ends(machine: str, own: bool, gpu: bool) -> None:
     """Every jump lands within it, and every path comes to a return, on both architectures."""
-    lines = seccomp.program(own, own, own, 4711, machine)
+    lines = seccomp.program(own, own, own, 4711, gpu, machine)
     assert len(lines) < 4096
     for at, (operation, yes, no, _) in enumerate(lines):
         if operation & 0x07 == 0x05:
@@ -144,3 +153,45 @@ def test_the_filter_is_a_program_that_ends(machine: str, own: bool) -> None:
         operand for operation, _, _, operand in lines if operation == 0x06 and operand & 0x7FFF0000 == 0x00050000
     ]
     assert len(refused) > 60
+
+
+SOCKETS = """
+import os, socket, sys
+from foretell.kernels.walls import seccomp
+seccomp.install(False, False, True, os.getpid(), gpu=sys.argv[1] == "gpu")
+def tried(act):
+    try:
+        act()
+        return "done"
+    except OSError as error:
+        return type(error).__name__
+def served(kind):
+    with socket.socket(socket.AF_UNIX, kind) as made:
+        made.bind(chr(0) + f"foretell-{os.getpid()}-{int(kind)}")
+        made.listen()
+def connected():
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
+        made.connect(sys.argv[2])
+print(*[tried(lambda kind=kind: served(kind)) for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)],
+      tried(connected), tried(lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)),
+      tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)))
+"""
+
+
+@pytest.mark.skipif(not seccomp.is_supported(), reason="seccomp's numbers are known for x86_64 and aarch64")
+@pytest.mark.parametrize(
+    ("walls", "expected"), [("gpu", "done done " + "PermissionError " * 3), ("cpu", "PermissionError " * 5)]
+)
+def test_the_driver_may_have_local_sockets_that_reach_nobody(walls: str, expected: str, tmp_path: Path) -> None:
+    """CUDA gives up if it cannot make one; where there is no GPU there are none at all."""
+    import socket
+
+    place = str(tmp_path / "s") if len(str(tmp_path)) < 90 else f"/tmp/foretell-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(place)
+        listener.listen()
+        done = subprocess.run(
+            [sys.executable, "-c", SOCKETS, walls, place], capture_output=True, text=True, timeout=60, check=False
+        )
+        Path(place).unlink()
+    assert done.stdout.split() == expected.split(), done.stderr[-500:]

@@ -23,6 +23,7 @@ _OWN = {
         "/proc/driver/nvidia", "/proc/devices",
     ),
 }  # fmt: skip
+_OF_DRIVER = ("/proc/self",)  # of this very process: CUDA's driver names its threads there
 _MORE_PROCESSES = 1024
 
 
@@ -58,10 +59,11 @@ def confine(walls: Walls, limits: Mapping[str, Any]) -> None:
     drop_capabilities()
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if walls.landlock:
-        landlock.restrict((*walls.readable, *_OWN[walls.namespaces]), walls.writable, DEVICES, walls.gpus)
+        own = _OF_DRIVER if walls.gpus else ()
+        landlock.restrict((*walls.readable, *_OWN[walls.namespaces]), (*walls.writable, *own), DEVICES, walls.gpus)
     if walls.seccomp:
         scoped = walls.landlock and landlock.version() >= landlock.SCOPES_SIGNALS
-        seccomp.install(walls.namespaces, walls.alone, scoped, os.getpid())
+        seccomp.install(walls.namespaces, walls.alone, scoped, os.getpid(), gpu=bool(walls.gpus) and scoped)
 
 
 def set_limits(limits: Mapping[str, Any], own_users: bool) -> None:

@@ -69,7 +69,7 @@ def build_root(readable: Iterable[str], writable: Iterable[str], gpus: Iterable[
     for path in ("/tmp", "/dev/shm"):
         os.makedirs("/new" + path)
         mount_scratch("/new" + path, scratch_bytes)
-    for path in readable:
+    for path in dict.fromkeys(readable):
         _bind(path, _READ_ONLY)
     for path in writable:
         _bind(path, sys_.MS_NOSUID | sys_.MS_NODEV)

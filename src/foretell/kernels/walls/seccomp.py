@@ -51,7 +51,7 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
     "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "setxattrat": (463, 463), "removexattrat": (466, 466), "file_setattr": (469, 469),
-    "truncate": (76, 45), "fcntl": (72, 25), "ioctl": (16, 29),
+    "truncate": (76, 45), "fcntl": (72, 25), "ioctl": (16, 29), "connect": (42, 203),
 }  # fmt: skip
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
@@ -67,11 +67,11 @@ _OF_NAMED_FILES = frozenset({
 })  # fmt: skip
 
 _NEW_NAMESPACES = 0x7E020000
-_AF_UNIX = 1
+_AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCKET_KIND = 1, 1, 5, 0xF
 _OWNERS_AND_SIGNALS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: a signal to whom one likes
 _TERMINAL_AND_OWNERS = (0x5412, 0x541C, 0x540E, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, TIOCSCTTY, FIOSETOWN, SIOCSPGRP
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32 = 0x40000000  # the same machine's other numbering, which would slip past the numbers above
@@ -83,7 +83,7 @@ def is_supported() -> bool:
     return MACHINE in _ARCHITECTURES
 
 
-def install(own_files: bool, own_processes: bool, scoped: bool, own_pid: int) -> None:
+def install(own_files: bool, own_processes: bool, scoped: bool, own_pid: int, gpu: bool = False) -> None:
     """Refuse those calls from now on, to this process and all it starts.
 
     Args:
@@ -91,8 +91,9 @@ def install(own_files: bool, own_processes: bool, scoped: bool, own_pid: int) ->
         own_processes: Whether only processes of its own can be named at all.
         scoped: Whether Landlock lets no signal reach others.
         own_pid: The process that may be signalled if neither holds.
+        gpu: Whether CUDA is used: its driver gives up if it cannot make a local socket. Such sockets connect to nobody.
     """
-    lines = program(own_files, own_processes, scoped, own_pid)
+    lines = program(own_files, own_processes, scoped, own_pid, gpu)
     code = b"".join(struct.pack("=HBBI", *line) for line in lines)
     buffer = ctypes.create_string_buffer(code)
     header = ctypes.create_string_buffer(struct.pack("@HP", len(lines), ctypes.addressof(buffer)))
@@ -100,7 +101,9 @@ def install(own_files: bool, own_processes: bool, scoped: bool, own_pid: int) ->
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(header))
 
 
-def program(own_files: bool, own_processes: bool, scoped: bool, own_pid: int, machine: str = MACHINE) -> list[_Line]:
+def program(
+    own_files: bool, own_processes: bool, scoped: bool, own_pid: int, gpu: bool = False, machine: str = MACHINE
+) -> list[_Line]:
     """The filter's lines: operation, jump if true, jump if false, operand."""
     architecture, column = _ARCHITECTURES[machine]
     numbers = {name: both[column] for name, both in _CALLS.items()}
@@ -119,9 +122,22 @@ def program(own_files: bool, own_processes: bool, scoped: bool, own_pid: int, ma
             or (own_files and name in _OF_NAMED_FILES)
         )
         if number is not None and not allowed:
-            block = _block(name, own_pid)
+            block = _LOCAL_SOCKETS if gpu and name == "socket" else _block(name, own_pid)
             lines += [(_EQUAL, 0, len(block), number), *block]
     return [*lines, (_RETURN, 0, 0, _ALLOW)]
+
+
+# A socket of the machine itself, and none of datagrams: those need no connection to reach somebody.
+_LOCAL_SOCKETS: list[_Line] = [
+    (_LOAD, 0, 0, _ARGUMENTS_AT),
+    (_EQUAL, 0, 4, _AF_UNIX),
+    (_LOAD, 0, 0, _ARGUMENTS_AT + 8),
+    (_AND, 0, 0, _SOCKET_KIND),
+    (_EQUAL, 2, 0, _SOCK_STREAM),
+    (_EQUAL, 1, 0, _SOCK_SEQPACKET),
+    (_RETURN, 0, 0, _ERRNO | errno.EACCES),
+    (_RETURN, 0, 0, _ALLOW),
+]
 
 
 def _block(name: str, own_pid: int) -> list[_Line]:
