@@ -58,7 +58,7 @@ def record(
     from foretell.cli.inputs import load_task, read_text
     from foretell.kernels.languages.python_source import language_of
     from foretell.kernels.program_codec import to_bytes
-    from foretell.kernels.record.job import record_apart
+    from foretell.kernels.record.apart import record_apart
 
     extras.check("gpu", "torch")
     wanted, target = load_task(task, "gpu", size or ()), device_named(device)

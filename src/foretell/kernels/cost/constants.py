@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from foretell.kernels.program import DTYPE_BYTES, LibraryCall, Literal, View
 
-MOST_ELEMENTS = 1 << 24
+MOST_ELEMENTS = 1 << 24  # of one tensor
+MOST_IN_ALL = 1 << 28  # of all that is computed: a Program may come from a stranger
 Array = NDArray[Any]
 
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -35,6 +36,7 @@ class Constants:
 
     def __init__(self) -> None:
         self._buffers: dict[int, Array] = {}
+        self._left = MOST_IN_ALL
 
     def of(self, value: Any) -> Array | None:
         """The values of a view, a literal or a number; None if they are not known."""
@@ -74,8 +76,9 @@ class Constants:
 
     def _result(self, call: LibraryCall) -> Array | None:
         view = call.results[0]
-        if view is None or view.count > MOST_ELEMENTS or view.dtype not in _PLAIN:
+        if view is None or view.count > min(MOST_ELEMENTS, self._left) or view.dtype not in _PLAIN:
             return None
+        self._left -= view.count
         name, arguments = call.name, call.arguments
         try:
             with np.errstate(all="ignore"):

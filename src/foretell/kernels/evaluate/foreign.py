@@ -1,8 +1,8 @@
 """Kernels that others measured: tables with a reference program a row, on operations that are not in the library.
 
 A row is one candidate; rows of one `cell_id` (same data, operation and GPU) may be compared and make a pool. Of the
-operation only the text of its reference is known, from which its work is read, except for matrix products, whose sizes
-are given.
+operation only the text of its reference is known, which is recorded for its work, except for matrix products, whose
+sizes are given.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin, stripped
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
-from foretell.kernels.evaluate.reference_work import BYTES_PER_OPERATION, work_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, tensor_bytes, unknown_flops
+from foretell.kernels.record.reference import ReferenceWork, reference_works
+from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, unknown_flops
+from foretell.kernels.tasks import BadTask, kernelbench
 
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
 OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "row_id", "shapes_json", "split_group")
@@ -45,12 +46,14 @@ def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
     for row in rows:
         if row.get("clean") is not False and row["gpu"] not in unknown:
             grouped[row["cell_id"]].append(row)
-    pools = [_cell(name, members, tier) for name, members in sorted(grouped.items())]
+    cells = sorted(grouped.items())
+    works = _works([members[0] for _, members in cells])
+    pools = [_cell(name, members, tier, work) for (name, members), work in zip(cells, works, strict=True)]
     return [pool for pool in pools if len(pool)]
 
 
-def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier) -> Pool:
-    task = task_of(rows[0])
+def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier, work: ReferenceWork | None) -> Pool:
+    task = task_of(rows[0], work)
     pairs = [(_subject(task, row, tier), _measurement(row)) for row in rows]
     ids = [row.get("row_id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
     group = rows[0].get("split_group") or rows[0]["op_id"]
@@ -78,8 +81,21 @@ def foreign_device(gpu: str) -> Device:
         raise BadTable(str(error), ", ".join(devices.names())) from error
 
 
-def task_of(row: Mapping[str, Any]) -> Task:
-    """The task of a row, as far as it tells: sizes of a matrix product, or what its reference reads like.
+def _works(rows: Sequence[Mapping[str, Any]]) -> list[ReferenceWork | None]:
+    """The work of each row's reference, None for one that is not a problem or cannot be recorded here."""
+    tasks: list[Task | None] = []
+    for row in rows:
+        try:
+            text = "" if _matmul_sizes(row)[0] else row.get("reference_code") or ""
+            tasks.append(kernelbench.from_text(text, str(row["op_id"]).replace("/", "_")) if text else None)
+        except BadTask:
+            tasks.append(None)
+    found = iter(reference_works([task for task in tasks if task is not None]))
+    return [None if task is None else next(found) for task in tasks]
+
+
+def task_of(row: Mapping[str, Any], work: ReferenceWork | None = None) -> Task:
+    """The task of a row, as far as it tells: sizes of a matrix product, or the work of its reference.
 
     Where neither is to be had the cost is told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say.
     It cannot be run or checked.
@@ -89,20 +105,16 @@ def task_of(row: Mapping[str, Any]) -> Task:
     flops: Callable[[Sizes], float] = _matmul_flops if sizes else unknown_flops
     inputs: tuple[Tensor, ...] = (Tensor("x", "float32", (1,)),)
     outputs: tuple[Tensor, ...] = ()
+    least_bytes: Callable[[Sizes], float] | None = None
     family = "matmul" if sizes else row["op_id"].rpartition("/")[0] or "foreign"
     if sizes:
         inputs = (Tensor("a", dtype, ("m", "k")), Tensor("b", dtype, ("k", "n")))
         outputs = (Tensor("c", dtype, ("m", "n")),)
-    elif work := work_of(reference):
+    elif work is not None:
         inputs = tuple(Tensor(f"x{i}", each.dtype, each.shape) for i, each in enumerate(work.inputs))
         outputs = tuple(Tensor(f"y{i}", each.dtype, each.shape) for i, each in enumerate(work.outputs))
-        moved = float(sum(tensor_bytes(each, {}) for each in (*inputs, *outputs)))
-        operations = work.flops or moved / BYTES_PER_OPERATION
-        sizes = {f"side{i}": side for i, side in enumerate(work.inputs[0].shape)}
-
-        def flops(sizes: Sizes) -> float:
-            return operations
-
+        sizes = {f"side{i}": side for i, side in enumerate(work.inputs[0].shape)} if work.inputs else {}
+        flops, least_bytes = partial(_constant, work.flops), partial(_constant, work.least_bytes)
     workload = Workload(sizes)
     return Task(
         name=row["op_id"],
@@ -117,6 +129,7 @@ def task_of(row: Mapping[str, Any]) -> Task:
         flops=flops,
         oracle=None,
         references={"torch": reference},
+        least_bytes_override=least_bytes,
         kind="table",
     )
 
@@ -135,6 +148,10 @@ def _matmul_sizes(row: Mapping[str, Any]) -> tuple[dict[str, int], str]:
     if isinstance(shapes.get("N"), int) and "gemm" in row["op_id"]:
         return dict.fromkeys(("m", "n", "k"), int(shapes["N"])), dtype
     return {}, dtype
+
+
+def _constant(value: float, sizes: Sizes) -> float:
+    return value
 
 
 def _matmul_flops(sizes: Sizes) -> float:

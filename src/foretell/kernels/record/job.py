@@ -1,12 +1,14 @@
 """Recording as a job for a process of its own, asked and answered in bytes.
 
-`record` executes the code of a task and of a candidate in this process; `serve` is what a sandboxed process calls.
+`record` executes the code of a task and of a candidate in this process, and `serve` does so in a sandboxed one, asked
+by `apart`.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import InvalidProgram, check
 from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
+from foretell.kernels.store.locations import cache_dir
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
@@ -68,17 +71,6 @@ def _too_large(task: Task, device: Device) -> Refusal:
     return Refusal(Reason.MEMORY, f"{device.name} has {device.memory_bytes / 1e9:.3g} GB; use smaller sizes")
 
 
-def record_apart(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
-    """As `record`, in a process of its own."""
-    from foretell.kernels.tasks import BadTask, worker
-
-    question = request(task, workload, source, language, device)
-    try:
-        return decoded(worker.call(f"{__name__}:answer", question, task.name))
-    except BadTask as error:
-        return Recording(refusal=Refusal(Reason.TASK, str(error)))
-
-
 def request(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> dict[str, Any]:
     """The question that `serve` and `answer` answer, in plain JSON."""
     number = [*task.workloads, *task.extra].index(workload)
@@ -86,7 +78,8 @@ def request(task: Task, workload: Workload, source: str | None, language: str, d
 
 
 def serve(payload: bytes) -> bytes:
-    """Answer a `request` in bytes with a recording, in a process that may run foreign code."""
+    """Answer a `request` in JSON with a recording, in a sandboxed process: with no GPU and caches of its own."""
+    os.environ.update(CUDA_VISIBLE_DEVICES="", TRITON_CACHE_DIR=str(cache_dir() / "triton"))
     return answer(json.loads(payload))
 
 

@@ -1,4 +1,4 @@
-"""Imported once by the builders' server: the heavy modules, and one build, so that no job pays for what is done once.
+"""Imported once by the builders' server: the heavy modules, one build and one recording, so that no job pays for them.
 
 Triton hashes its own libraries, starts its compiler and looks for ptxas when it first compiles: seconds that each
 builder, forked from the server, would otherwise spend again.
@@ -9,6 +9,8 @@ import importlib.util
 import foretell.kernels.bench.gpu.preload  # noqa: F401
 from foretell.kernels import library
 from foretell.kernels.bench.gpu.build_job import build
+from foretell.kernels.devices import described
+from foretell.kernels.record import record
 
 _SOURCE = """
 import torch
@@ -32,8 +34,9 @@ def kernel(x):
 def _warm_up() -> None:
     if importlib.util.find_spec("triton") is not None:
         settings = {"capability": 90, "launcher": False, "multiprocessors": 132}
-        spec = library.get("softmax", "gpu").spec
-        build({"spec": spec, "source": _SOURCE, "language": "triton", **settings})
+        task = library.get("softmax", "gpu")
+        build({"spec": task.spec, "source": _SOURCE, "language": "triton", **settings})
+        record(task, task.workloads[0], _SOURCE, "triton", described("h200"))
 
 
 _warm_up()

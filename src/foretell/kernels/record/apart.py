@@ -1,0 +1,65 @@
+"""Recording in the sandbox: one process per recording, whose answer is read as one reads a stranger's file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from foretell.kernels.languages import built
+from foretell.kernels.languages.diagnostics import diagnostics, plain
+from foretell.kernels.languages.python_source import is_extension
+from foretell.kernels.profiles import BUILDER_LIMITS
+from foretell.kernels.record.job import decoded, request
+from foretell.kernels.record.refusal import Reason, Recording, Refusal
+from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
+
+if TYPE_CHECKING:
+    from foretell.kernels.device import Device
+    from foretell.kernels.task import Task, Workload
+
+SENTENCE_CHARACTERS = 500
+_JOB = "foretell.kernels.record.job:serve"
+_REASONS = {Ending.TIMED_OUT: Reason.TOO_LARGE, Ending.FORGED: Reason.FORGED}
+
+
+def record_apart(
+    task: Task,
+    workload: Workload,
+    source: str | None,
+    language: str,
+    device: Device,
+    server: ForkServer | None = None,
+) -> Recording:
+    """As `record`, in a sandboxed process of its own. Raises NoSandbox if foreign code cannot be walled in here.
+
+    `server` has torch imported; by default it is the one that builders use.
+    """
+    from foretell.kernels.bench.gpu.builders import build_server, prepare_extensions
+
+    if source is not None and is_extension(source):
+        prepare_extensions()
+    folder = built.built_dir(source or "")
+    asked = json.dumps(request(task, workload, source, language, device)).encode()
+    try:
+        job = (server or build_server()).submit(
+            _JOB, asked, BUILDER_LIMITS, built.KEPT if source else (), folder if folder.is_dir() else None
+        )
+        result = job.result()
+    except JobFailed as failure:
+        reason = _REASONS.get(failure.ending, Reason.FAILED)
+        return Recording(
+            refusal=Refusal(reason, plain(f"its process {failure.ending}: {failure}", SENTENCE_CHARACTERS))
+        )
+    recording = decoded(result.answer)
+    if recording.ok and source and not folder.is_dir():
+        built.keep(source, result.files)
+    return recording if recording.refusal is None else replace(recording, refusal=_shown(recording.refusal, source))
+
+
+def _shown(refusal: Refusal, source: str | None) -> Refusal:
+    """A refusal fit to be shown: no control characters, and of a compiler's log nothing but its own words."""
+    text = refusal.sentence
+    if refusal.reason is Reason.BUILD:
+        text = diagnostics(text, source or "")
+    return Refusal(refusal.reason, plain(text, SENTENCE_CHARACTERS))
