@@ -109,7 +109,7 @@ class ProgramForecaster:
         return Forecast.from_normal(mean, doubt, PROGRAM_FORECAST.p_fail), None, pairs[0]
 
     def _recorded(self, task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
-        from foretell.kernels.record.job import record_apart
+        from foretell.kernels.record.apart import record_apart
 
         key = (task.identity, workload.name, source or "", language, device.id)
         if key not in self._recordings:
