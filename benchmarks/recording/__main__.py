@@ -5,15 +5,18 @@
 
 Times: each Triton kernel of the acceptance set and a few extensions are recorded in the sandbox, as `foretell record`
 does, and then recorded again, when everything is built: `again_s` is the time from the question to the checked Program,
-`cpu_s` the processor time of the same recording in a process that has torch imported. Mutations: recordings, real and
-drawn at random, are damaged in seeded ways and read as a stranger's file; each must be refused with its reason or be
-another valid Program. They are read by forked processes: one that dies or raises anything else is a crash.
+`cpu_s` the processor time of the recording's own process, which a busy machine does not change.
+
+Mutations: recordings, real and drawn at random, are damaged in seeded ways and read as a stranger's file; each must be
+refused with its reason or be another valid Program. They are read by forked processes: one that dies or raises anything
+else is a crash.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +37,19 @@ def page(result: dict[str, Any]) -> str:
             "",
             "From the question to the checked Program, in the sandbox:",
         ]
-        lines[-1] += " a fork of a process that has torch imported. *CPU* is the processor time of the recording alone."
+        lines[-1] += " a fork of a process that has torch imported. *CPU* is the processor time of that fork."
         lines += ["", "| candidates | recorded | median | most | within | CPU, median (most) | first time, median |"]
         lines.append("| --- | --- | --- | --- | --- | --- | --- |")
         for kind, told in result["times"].items():
             again, cpu, first = told["again_s"], told["cpu_s"], told["first_s"]
             lines.append(
                 f"| {kind} | {told['recorded']} of {told['rows']} | {again['median']:.3f} s | {again['most']:.3f} s "
-                f"| {told['within']} within {told['allowed_s']} s | {cpu['median']:.3f} s ({cpu['most']:.3f} s) "
+                f"| {told['within']} within {told['allowed_s']} s (CPU: {told['cpu_within']}) "
+                f"| {cpu['median']:.3f} s ({cpu['most']:.3f} s) "
                 f"| {first['median']:.2f} s |"
             )
-        lines += ["", f"On {result['machine']['device']}, {result['machine']['cores']} cores."]
+        where = f"{result['machine']['device']}, {result['machine']['cores']} cores"
+        lines += ["", f"On {where}, at a load average of {result['load']:.1f} when it began."]
     if "mutations" in result:
         told = result["mutations"]
         lines += ["", "## Damaged recordings", "", f"{told['mutations']:,} mutations (seed {told['seed']}) of drawn"]
@@ -60,11 +65,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("times", "mutations"))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=60, help="so many of the Triton kernels")
     arguments = parser.parse_args()
     result: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     result["machine"] = describe()
     if arguments.only != "mutations":
-        result["times"] = times(arguments.repeats)
+        result["load"] = os.getloadavg()[0]
+        result["times"] = times(arguments.repeats, arguments.rows)
     if arguments.only != "times":
         result["mutations"] = mutations()
     RESULT.write_text(json.dumps(result, indent=1) + "\n")

@@ -57,6 +57,12 @@ def keep(source: str, files: Mapping[str, bytes]) -> None:
     shutil.rmtree(partial, ignore_errors=True)
 
 
+def settle(folder: Path) -> None:
+    """Make a copy of a candidate's folder usable where it is: Triton's lists name files by whole paths."""
+    for path in (folder / "triton").rglob(f"{_GROUP}*"):
+        path.write_bytes(_moved(path.read_bytes(), path.parent))
+
+
 def _moved(content: bytes, folder: Path) -> bytes:
     """Triton's list of the files of one kernel, which names them by whole paths, as it is in another folder."""
     try:

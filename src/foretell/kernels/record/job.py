@@ -9,9 +9,12 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from foretell.kernels.languages import built
 from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import InvalidProgram, check
 from foretell.kernels.program_codec import from_bytes, to_bytes
@@ -80,6 +83,7 @@ def request(task: Task, workload: Workload, source: str | None, language: str, d
 def serve(payload: bytes) -> bytes:
     """Answer a `request` in JSON with a recording, in a sandboxed process: with no GPU and caches of its own."""
     os.environ.update(CUDA_VISIBLE_DEVICES="", TRITON_CACHE_DIR=str(cache_dir() / "triton"))
+    built.settle(cache_dir())
     return answer(json.loads(payload))
 
 
@@ -91,7 +95,8 @@ def answer(asked: Mapping[str, Any]) -> bytes:
     task = from_spec(asked["spec"])
     workload = [*task.workloads, *task.extra][asked["workload"]]
     device = Device.from_dict(asked["device"])
-    return encoded(record(task, workload, asked["source"], asked["language"], device))
+    recording = record(task, workload, asked["source"], asked["language"], device)
+    return encoded(replace(recording, cpu_seconds=time.process_time()))
 
 
 def encoded(recording: Recording) -> bytes:
@@ -100,7 +105,7 @@ def encoded(recording: Recording) -> bytes:
     plain = {
         "programs": [base64.b64encode(to_bytes(program)).decode() for program in programs],
         "refusal": None if refusal is None else [refusal.reason, refusal.sentence],
-        "seconds": recording.seconds,
+        "seconds": [recording.seconds, recording.cpu_seconds],
     }
     return json.dumps(plain).encode()
 
@@ -109,12 +114,12 @@ def decoded(answer: bytes) -> Recording:
     """The recording in an answer of `serve`, which a hostile process may have written; every Program is checked."""
     try:
         plain: Mapping[str, Any] = json.loads(answer)
-        seconds = float(plain["seconds"])
+        seconds, cpu_seconds = map(float, plain["seconds"])
         if plain["refusal"] is not None:
             reason, sentence = plain["refusal"]
-            return Recording(refusal=Refusal(Reason(reason), str(sentence)), seconds=seconds)
+            return Recording(None, Refusal(Reason(reason), str(sentence)), (), seconds, cpu_seconds)
         programs = [check(from_bytes(base64.b64decode(text))) for text in plain["programs"]]
-        return Recording(programs[0], None, tuple(programs[1:]), seconds)
+        return Recording(programs[0], None, tuple(programs[1:]), seconds, cpu_seconds)
     except InvalidProgram as error:
         return Recording(refusal=Refusal(Reason.FORGED, str(error)))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:

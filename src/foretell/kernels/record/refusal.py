@@ -53,13 +53,15 @@ class Recording:
     """A Program, or why there is none.
 
     `alternatives` are the Programs of the further configurations of its autotuned kernels, one configuration changed at
-    a time; without a GPU nobody knows which one the autotuner would choose.
+    a time; without a GPU nobody knows which one the autotuner would choose. `cpu_seconds` is the processor time of a
+    recording that had a process of its own, 0 for others.
     """
 
     program: Program | None = None
     refusal: Refusal | None = None
     alternatives: tuple[Program, ...] = ()
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:

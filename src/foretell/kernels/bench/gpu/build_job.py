@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import diagnostics, plain
 from foretell.kernels.languages.extension import is_bare
 from foretell.kernels.languages.python_source import NoEntry, entry_of, is_extension, load_module, unload
@@ -31,6 +32,7 @@ def job(payload: bytes) -> bytes:
         TORCHINDUCTOR_CACHE_DIR=str(cache / "inductor"),
         TORCH_CUDA_ARCH_LIST=f"{capability // 10}.{capability % 10}",
     )
+    built.settle(cache)
     return json.dumps(build(told).to_dict()).encode()
 
 
