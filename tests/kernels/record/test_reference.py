@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 from foretell.kernels.evaluate.foreign import foreign_pools, task_of
 from foretell.kernels.record import reference
 from foretell.kernels.record.reference import Array, ReferenceWork, reference_works
+from foretell.kernels.sandbox import available
 from foretell.kernels.tasks import kernelbench
 from tests.kernels.evaluate.world import foreign_row
 
@@ -42,6 +43,7 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
 
 
+@pytest.mark.skipif(available(server=True) is None, reason="nothing walls foreign code in here")
 def test_work_is_recorded_once_and_used(monkeypatch: pytest.MonkeyPatch) -> None:
     task = kernelbench.from_text(PROBLEM, "linear")
     broken = kernelbench.from_text(PROBLEM.replace("self.fc(x)", "self.fc(x).nosuch()"), "broken")

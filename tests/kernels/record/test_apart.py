@@ -1,0 +1,94 @@
+"""Recordings in the sandbox: the same as here, unharmed by what others did, and quick once everything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from foretell.kernels.devices import described
+from foretell.kernels.languages import built
+from foretell.kernels.program_codec import to_bytes
+from foretell.kernels.record import Reason, record
+from foretell.kernels.record.apart import record_apart
+from foretell.kernels.sandbox import available
+from foretell.kernels.tasks import kernelbench
+
+pytestmark = pytest.mark.skipif(available(server=True) is None, reason="nothing walls foreign code in here")
+
+H200 = described("h200")
+TASK = kernelbench.from_text(
+    """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def get_inputs():
+    return [torch.rand(64, 64)]
+""",
+    "twice",
+)
+TRITON = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def twice(x, y, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * 2)
+
+
+def kernel(x):
+    y = torch.empty_like(x)
+    twice[(4,)](x, y, B=1024)
+    return y
+"""
+
+
+def test_what_is_built_is_used_again_and_gives_the_same_program() -> None:
+    pytest.importorskip("triton")
+    asked = TASK, TASK.workloads[0], TRITON, "triton", H200
+    first = record_apart(*asked)
+    assert first.program is not None, first.refusal
+    assert list((built.built_dir(TRITON) / "triton").rglob("*.cubin"))
+    second, here = record_apart(*asked), record(*asked)
+    assert second.program is not None and here.program is not None, second.refusal
+    assert to_bytes(first.program) == to_bytes(second.program)
+    assert [step.entry for step in here.program.launches()] == [step.entry for step in first.program.launches()]
+    assert 0 < second.cpu_seconds < 10
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("import os; os._exit(0)", Reason.FORGED),
+        ("import os; os.kill(os.getpid(), 9)", Reason.FAILED),
+        ("open('/etc/shadow').read()", Reason.FAILED),
+        ("import socket; socket.create_connection(('127.0.0.1', 9), 1)", Reason.FAILED),
+    ],
+)
+def test_what_foreign_code_does_is_a_refusal_and_harms_no_other(body: str, reason: Reason, tmp_path: Path) -> None:
+    hostile = f"def kernel(x):\n    {body}\n    return x\n"
+    refusal = record_apart(TASK, TASK.workloads[0], hostile, "torch", H200).refusal
+    assert refusal is not None and refusal.reason in (reason, Reason.FAILED), refusal
+    assert "\n" not in refusal.sentence and "root:" not in refusal.sentence
+    honest = record_apart(TASK, TASK.workloads[0], "def kernel(x):\n    return x * 2\n", "torch", H200)
+    assert honest.program is not None, honest.refusal
+
+
+def test_a_copy_of_what_was_built_names_its_own_files(tmp_path: Path) -> None:
+    folder = tmp_path / "triton" / "HASH"
+    folder.mkdir(parents=True)
+    (folder / "__grp__k.json").write_text('{"child_paths": {"k.cubin": "/elsewhere/HASH/k.cubin"}}')
+    (folder / "__grp__odd.json").write_text("odd")
+    built.settle(tmp_path)
+    assert str(folder / "k.cubin") in (folder / "__grp__k.json").read_text()
+    assert (folder / "__grp__odd.json").read_text() == "odd"
