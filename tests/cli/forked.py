@@ -15,12 +15,18 @@ from pathlib import Path
 from types import TracebackType
 
 _SERVER = """
-import importlib, json, os, sys, traceback
+import functools, gc, importlib.util, json, os, sys, traceback
 import foretell.cli.app
+import typer.main, typer.rich_utils
 
+if importlib.util.find_spec("typer._adapters"):  # where Typer has it, the first parameter that is read imports it
+    import typer._adapters
+typer.main.get_command = functools.cache(typer.main.get_command)  # the tree of commands is built once, not by each
+typer.main.get_command(foretell.cli.app.app)
 preload, told = map(json.loads, sys.argv[1:])
 for name in preload:
     importlib.import_module(name)
+gc.freeze()
 for line in sys.stdin:
     request = json.loads(line)
     child = os.fork()

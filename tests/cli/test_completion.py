@@ -17,7 +17,8 @@ HEAVY = ("numpy", "scipy", "sklearn", "torch", "pyarrow", "jinja2")
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[Forked]:
-    with Forked(os.environ, say_if_imported=HEAVY) as process:
+    variables = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    with Forked(variables, say_if_imported=HEAVY) as process:
         yield process
 
 
@@ -62,8 +63,7 @@ def test_a_shell_gets_its_script(shell: str, own_place: Path, process: Forked) -
 
 def test_completion_can_be_installed(own_place: Path, process: Forked) -> None:
     for option in ("--show-completion", "--install-completion"):
-        variables = {"HOME": str(own_place), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-        done = process.run(option, "bash", folder=own_place, **variables)
+        done = process.run(option, "bash", folder=own_place, HOME=str(own_place))
         if "unexpected extra argument" in done.stderr:
             pytest.skip("this version of Typer detects the shell by itself")
         assert done.returncode == 0, done.stderr

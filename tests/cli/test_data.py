@@ -22,7 +22,6 @@ def _run(*arguments: object) -> str:
     return done.output
 
 
-@pytest.mark.timing
 def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(trial, "BUSY_SHARE", 2.0)  # what others disturb is not kept: here it is, whoever else is busy

@@ -58,7 +58,6 @@ class TestMeasure:
         assert "there is no task 'sofmax'" in refused(invoke, "measure", "sofmax", "mine.cpp")
 
     @needs_compiler
-    @pytest.mark.timing
     def test_with_the_real_bench(self, real_cache: Path, operation: str) -> None:
         Path("wrong.cpp").write_text(KERNEL.replace("2 * x[i]", "3 * x[i]"))
         done = real(real_cache, "measure", operation, "mine.cpp", "wrong.cpp", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.parquet
@@ -15,8 +16,8 @@ from foretell.lm.adapter import WrongBase
 from foretell.train.lm.run import Wanted
 from tests.cli.conftest import Invoke
 
-pytest.importorskip("torch")
-pytest.importorskip("peft")
+# They are looked for and not imported: that takes seconds, in every process that collects tests.
+pytestmark = pytest.mark.skipif(not (find_spec("torch") and find_spec("peft")), reason="torch or peft is not installed")
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus_gpu.parquet"
 

@@ -22,7 +22,8 @@ TELLING = ("naive", "slow", "fast", "bad", "good", "race", "wrong", "optimi", "/
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[CpuBench]:
-    bench = CpuBench(BenchEffort(check_seeds=1, input_sets=2, fewest_pairs=2, most_pairs=2, run_timeout_s=30.0))
+    effort = BenchEffort(check_seeds=1, input_sets=2, fewest_pairs=2, most_pairs=2, busy_cap_s=0.5, run_timeout_s=30.0)
+    bench = CpuBench(effort)
     yield bench
     bench.close()
 

@@ -63,18 +63,23 @@ class Template:
         """
         names = list(self.knobs)
         found: list[tuple[int, ...]] = []
-        waiting: list[dict[str, int]] = [{}]
-        while waiting:
-            chosen = waiting.pop()
+        chosen, turned = _Chosen(self.knobs), dict[str, int]()
+
+        def explore() -> None:
             try:
-                good = self.valid(_Chosen(self.knobs, chosen))
+                good = self.valid(chosen)
             except _NotChosen as asked:
                 name = str(asked)
-                waiting += [{**chosen, name: turn} for turn in range(len(self.knobs[name]))]
-                continue
+                for turn, value in enumerate(self.knobs[name]):
+                    turned[name], chosen[name] = turn, value
+                    explore()
+                del turned[name], chosen[name]
+                return
             if good:
-                turns = (range(len(self.knobs[n])) if n not in chosen else (chosen[n],) for n in names)
-                found += itertools.product(*turns)
+                turns = ((turned[n],) if n in turned else range(len(self.knobs[n])) for n in names)
+                found.extend(itertools.product(*turns))
+
+        explore()
         return [{n: self.knobs[n][turn] for n, turn in zip(names, turns, strict=True)} for turns in sorted(found)]
 
 
@@ -82,26 +87,42 @@ class _NotChosen(Exception):
     """A knob was looked at that has not been turned yet."""
 
 
-class _Chosen(Mapping[str, Any]):
-    """Knobs of which some have been turned; looking at another, or at all of them, says which is missing."""
+class _Chosen(dict[str, Any]):
+    """Knobs of which some have been turned; looking at another, or at all of them, says which is missing.
 
-    def __init__(self, knobs: Mapping[str, tuple[Any, ...]], chosen: Mapping[str, int]) -> None:
-        self._knobs, self._chosen = knobs, chosen
+    A dict, because most settings are refused and looking at knobs is most of the work.
+    """
 
-    def __getitem__(self, name: str) -> Any:
-        values = self._knobs[name]
-        if name not in self._chosen:
-            raise _NotChosen(name)
-        return values[self._chosen[name]]
+    def __init__(self, knobs: Mapping[str, tuple[Any, ...]]) -> None:
+        super().__init__()
+        self._knobs = knobs
 
-    def __iter__(self) -> Iterator[str]:
-        for name in self._knobs:
-            if name not in self._chosen:
-                raise _NotChosen(name)
-        return iter(self._knobs)
+    def __missing__(self, name: str) -> Any:
+        raise _NotChosen(name) if name in self._knobs else KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._knobs
 
     def __len__(self) -> int:
         return len(self._knobs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self._knobs else default
+
+    def keys(self) -> Any:
+        return self._whole().keys()
+
+    def values(self) -> Any:
+        return self._whole().values()
+
+    def items(self) -> Any:
+        return self._whole().items()
+
+    def _whole(self) -> dict[str, Any]:
+        return {name: self[name] for name in self._knobs}
 
 
 def load_templates(package: str) -> dict[str, Template]:
