@@ -19,7 +19,7 @@ from foretell.kernels.walls import syscalls
 NOBODY = 65534
 
 
-def call(function: str, *arguments: str, timeout_s: float = 200.0) -> str:
+def call(function: str, *arguments: str, timeout_s: float = 900.0) -> str:
     """What `module:function` prints when an ordinary user calls it with these arguments."""
     with tempfile.TemporaryDirectory(prefix="ordinary-") as home:
         Path(home).chmod(0o777)

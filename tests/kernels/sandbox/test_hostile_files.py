@@ -194,7 +194,7 @@ def test_code_of_a_module_stays_inside(name: str, tmp_path: Path) -> None:
 )
 def test_recording_stays_inside(name: str, tmp_path: Path, _torch: None) -> None:
     from foretell.kernels.devices import described
-    from foretell.kernels.record.job import record_apart
+    from foretell.kernels.record.apart import record_apart
 
     def record(target: Target) -> str:
         task = get("silu", "gpu")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from foretell.kernels.sandbox import Kind, available
+from foretell.kernels.sandbox import Kind, available, forkserver
+from foretell.kernels.sandbox.allowed import gpu_devices
 from foretell.kernels.sandbox.kinds import works
 from foretell.kernels.sandbox.probes.cuda import cuda_within
 from foretell.kernels.sandbox.probes.verdict import Verdict, probe_command, probe_server
@@ -45,9 +46,10 @@ def test_servers_sandbox_holds(kind: Kind, tmp_path: Path) -> None:
     assert verdict.breaches == () and verdict.attempts >= 66
 
 
-def test_a_sandbox_that_is_given_gpus_holds(tmp_path: Path) -> None:
-    kind = available(server=True, gpu=True)
-    assert kind is not None
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sandbox_that_is_given_gpus_holds(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = gpu_devices() or ("/dev/null",)  # its walls are those for a GPU, even where there is none
+    monkeypatch.setattr(forkserver, "gpu_devices", lambda: devices)
     verdict = probe_server(kind, tmp_path, gpu=True)
     assert verdict.breaches == () and verdict.attempts >= 66
 
