@@ -105,7 +105,8 @@ def encoded(recording: Recording) -> bytes:
     plain = {
         "programs": [base64.b64encode(to_bytes(program)).decode() for program in programs],
         "refusal": None if refusal is None else [refusal.reason, refusal.sentence],
-        "seconds": [recording.seconds, recording.cpu_seconds],
+        "seconds": recording.seconds,
+        "cpu_seconds": recording.cpu_seconds,
     }
     return json.dumps(plain).encode()
 
@@ -114,7 +115,7 @@ def decoded(answer: bytes) -> Recording:
     """The recording in an answer of `serve`, which a hostile process may have written; every Program is checked."""
     try:
         plain: Mapping[str, Any] = json.loads(answer)
-        seconds, cpu_seconds = map(float, plain["seconds"])
+        seconds, cpu_seconds = float(plain["seconds"]), float(plain.get("cpu_seconds", 0.0))
         if plain["refusal"] is not None:
             reason, sentence = plain["refusal"]
             return Recording(None, Refusal(Reason(reason), str(sentence)), (), seconds, cpu_seconds)
