@@ -131,7 +131,7 @@ class Measurement:
 
         Raises ValueError, KeyError or TypeError if it makes no sense.
         """
-        status, speedup, low, high = Status(data["status"]), data["speedup"], data["low"], data["high"]
+        status, speedup, low, high = status_of(data["status"]), data["speedup"], data["low"], data["high"]
         message, method, device = data["message"], data["method"], data["device"]
         stopped_early, cost, conditions = data["stopped_early"], _cost(data["cost"]), dict(data.get("conditions", ()))
         fields = {
@@ -188,6 +188,14 @@ def _timing(data: Mapping[str, Any]) -> Timing:
     if not isinstance(workload, str):
         raise ValueError(f"a workload is named {workload!r}")
     return Timing(workload, reference_us, candidate_us, speedup, low, high)
+
+
+def status_of(text: Any) -> Status:
+    """`Status(text)` in a fraction of its time. Raises ValueError or TypeError if there is no such status."""
+    return _STATUSES.get(text) or Status(text)
+
+
+_STATUSES: Mapping[str, Status] = {status.value: status for status in Status}
 
 
 def are_times(values: Sequence[float]) -> bool:

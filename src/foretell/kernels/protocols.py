@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from foretell.belief import Forecast
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
-from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.measurement import Measurement, Status, status_of
 from foretell.kernels.task import Task
 from foretell.kernels.typed import all_finite, all_text, typed, unchecked
 
@@ -51,7 +51,7 @@ class Build:
     def from_dict(data: Mapping[str, Any]) -> Build:
         """The build that `to_dict` described; ValueError, KeyError or TypeError where it makes no sense."""
         message, features, seconds = data["message"], dict(data["features"]), data["seconds"]
-        status = Status(data["status"])
+        status = status_of(data["status"])
         fields = {"status": status, "message": message, "features": features, "artifact": None, "seconds": seconds}
         build = unchecked(Build, fields)
         if type(message) is str and all_finite((*features.values(), seconds)) and all_text(features):

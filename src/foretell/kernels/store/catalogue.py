@@ -15,7 +15,7 @@ import sqlite3
 import struct
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.packed import pack_measurement, unpack_measurement
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.store import reservations
+from foretell.kernels.store import lines, reservations
 from foretell.kernels.store.combine import combine, majority, pool
 from foretell.kernels.store.database import Database, OnDamage
 from foretell.kernels.store.reservations import Holder
 from foretell.kernels.task import Task
-from foretell.kernels.typed import finite
+from foretell.kernels.typed import all_text, finite
 
 _APPLICATION_ID = 0x464F5231  # "FOR1": another schema gets another number
 _SCHEMA = f"""
@@ -305,10 +305,10 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         return None
     key, definition, task, device, candidate_id, measured_at, source, text, samples = row
     texts = (key, definition, task, device, candidate_id, source, text)
-    if not (finite(measured_at) and all(isinstance(value, str) for value in texts)):
+    if not (finite(measured_at) and all_text(texts)):
         return None
     try:
-        record = _DECODER.decode(text)
+        record = lines.parse(text)
         candidate = Candidate.from_dict(record["candidate"] | {"source": source})
         build = Build.from_dict(record["build"])
         measurement = _unpack(record["measurement"], samples)
@@ -317,26 +317,22 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
     return Row(key, task, device, measured_at, candidate, build, measurement)
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
-
-
 def _group(task: str, device: str, rows: Sequence[tuple[Any, ...]]) -> Group:
     count = candidates = failed = 0
     best: float | None = None
     for _, same in itertools.groupby(rows, lambda row: row[0]):
         shown = list(same)
         count, candidates = count + len(shown), candidates + 1
-        if majority([Status(row[1]) if row[1] in set(Status) else Status.CRASH for row in shown]) is not Status.OK:
+        if majority([_STATUSES.get(row[1], Status.CRASH) for row in shown]) is not Status.OK:
             failed += 1
             continue
         triples = [row[2:5] for row in shown if all(_positive(value) for value in row[2:5])]
         if triples:
             best = max(best or 0.0, pool(triples).speedup)
     return Group(str(task), str(device), candidates, count, failed, best)
+
+
+_STATUSES: Mapping[Any, Status] = {status.value: status for status in Status}
 
 
 def _positive(value: object) -> bool:

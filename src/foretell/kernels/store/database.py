@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ class Database:
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")  # checksums find what was damaged
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # checksums find what was damaged
         with suppress(sqlite3.OperationalError):  # no shared memory on this file system, or another process is at it
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")

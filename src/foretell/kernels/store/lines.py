@@ -51,14 +51,19 @@ def is_whole(line: bytes) -> bool:
 
 def decode(line: bytes) -> dict[str, Any]:
     """The record of a whole line (without its newline), its checksum left out; ValueError where it is none."""
-    text = line.decode()
+    record = parse(line.decode())
+    record.pop("crc", None)
+    return record
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The JSON object that is the whole text, without blanks around it. Raises ValueError if there is none."""
     try:
         record, end = _scan(text, 0)
     except StopIteration as error:
         raise ValueError(f"there is no JSON at character {error.value}") from None
     if not isinstance(record, dict) or end != len(text):
         raise ValueError("it is not a JSON object")
-    record.pop("crc", None)
     return record
 
 
