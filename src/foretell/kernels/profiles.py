@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from foretell.kernels.typed import typed
@@ -438,6 +438,8 @@ class Limits:
 
 COMPILER_LIMITS = Limits()
 BUILDER_LIMITS = Limits(wall_s=40.0, cpu_s=120.0, memory_bytes=8 << 30, address_bytes=32 << 30, nice=5)
+# A recording may build an extension first; what counts is time on a core, for the machine may be busy.
+RECORDER_LIMITS = replace(BUILDER_LIMITS, wall_s=240.0)
 TASK_CODE_LIMITS = Limits(
     wall_s=TASK_LIMITS.call_timeout_s,
     cpu_s=4 * TASK_LIMITS.call_timeout_s,

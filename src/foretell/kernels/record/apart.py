@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import diagnostics, plain
 from foretell.kernels.languages.python_source import is_extension
-from foretell.kernels.profiles import BUILDER_LIMITS
+from foretell.kernels.profiles import RECORDER_LIMITS
 from foretell.kernels.record.job import decoded, request
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 SENTENCE_CHARACTERS = 500
 _JOB = "foretell.kernels.record.job:serve"
-_REASONS = {Ending.TIMED_OUT: Reason.TOO_LARGE, Ending.FORGED: Reason.FORGED}
+_LIMITS = f"{RECORDER_LIMITS.cpu_s:g} s on a core, or {RECORDER_LIMITS.wall_s:g} s in all"
+_ENDINGS = {
+    Ending.TIMED_OUT: (Reason.FAILED, f"it did not finish within {_LIMITS}"),
+    Ending.MEMORY: (Reason.FAILED, f"it took more than {RECORDER_LIMITS.memory_bytes >> 30} GiB of memory"),
+    Ending.FORGED: (Reason.FORGED, "its process answered in its own way"),
+    Ending.DIED: (Reason.FAILED, "it ended its process"),
+}
 
 
 def record_apart(
@@ -43,14 +49,12 @@ def record_apart(
     asked = json.dumps(request(task, workload, source, language, device)).encode()
     try:
         job = (server or build_server()).submit(
-            _JOB, asked, BUILDER_LIMITS, built.KEPT if source else (), folder if folder.is_dir() else None
+            _JOB, asked, RECORDER_LIMITS, built.KEPT if source else (), folder if folder.is_dir() else None
         )
         result = job.result()
     except JobFailed as failure:
-        reason = _REASONS.get(failure.ending, Reason.FAILED)
-        return Recording(
-            refusal=Refusal(reason, plain(f"its process {failure.ending}: {failure}", SENTENCE_CHARACTERS))
-        )
+        reason, words = _ENDINGS.get(failure.ending, (Reason.FAILED, f"its process {failure.ending}"))
+        return Recording(refusal=Refusal(reason, plain(f"{words}: {failure}", SENTENCE_CHARACTERS)))
     recording = decoded(result.answer)
     if recording.ok and source and not folder.is_dir():
         built.keep(source, result.files)
