@@ -213,7 +213,7 @@ def main() -> None:
             one = forecast_row(row, arguments.cache, references)
             if one is not None:
                 found.append(one)
-    report = {"part": arguments.part, "all": figures(found)}
+    report = {"part": arguments.part, "problems": len({row.group for row in found}), "all": figures(found)}
     report |= {f"by_{name}": by(found, name) for name in ("family", "gpu", "dataset", "bound")}
     if arguments.part != "development":
         with LOG.open("a") as log:

@@ -360,9 +360,9 @@ class CallModel:
     least_us: float = 1.5
     operator_distance: float = 2.0
     unknown_spread_log2: float = 1.0
-    centres: int = 160
-    width_per_feature: float = 0.35
-    ridge: float = 0.05
+    centres: int = 240
+    width_per_feature: float = 0.7
+    ridge: float = 0.1
 
 
 CALL_MODEL = CallModel()

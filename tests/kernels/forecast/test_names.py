@@ -48,7 +48,20 @@ def test_language_models_take_part_commas_and_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["oracle", "", "trained", "features:", "features:x", "online:", "online:oracle", "cascade:", "cascade:a,b"]
+    "name",
+    [
+        "oracle",
+        "",
+        "trained",
+        "features:",
+        "features:x",
+        "online:",
+        "online:oracle",
+        "cascade:",
+        "cascade:a,b",
+        "program:",
+        "program:x",
+    ],
 )
 def test_other_names_are_refused_and_the_known_ones_listed(name: str) -> None:
     with pytest.raises(UnknownForecaster, match=", ".join(FORECASTERS)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foretell.kernels.candidate import Candidate
@@ -70,3 +72,6 @@ def test_steps_of_reference_and_candidate_are_costed() -> None:
     assert wasteful.interval(0.8)[1] < 0.0
     assert speaker.last_troubles[0] is None and "depends on data" in (speaker.last_troubles[1] or "")
     assert speaker.compared[1] is None and dependent.interval(0.8)[0] < wasteful.median
+    again = ProgramForecaster(eager=True)
+    (eager,) = again.forecast(replace(task, kind="table"), device, subjects[:1])  # recordings are kept
+    assert again.last_troubles == [None] and eager.median == pytest.approx(wasteful.median, abs=0.1)

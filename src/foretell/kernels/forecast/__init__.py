@@ -37,7 +37,8 @@ def make(name: str, seed: int = 0) -> Forecaster:
     """A fresh forecaster by name, or UnknownForecaster.
 
     `online` learns in the run on top of `features`, `online:NAME` on top of another; `cascade` asks `features` and then
-    `online`, `cascade:NAME,NAME,...` others in that order. Names of language models: see docs/lm.md.
+    `online`, `cascade:NAME,NAME,...` others in that order. `program:eager` forecasts eager times, not those of graphs.
+    Names of language models: see docs/lm.md.
     """
     if lm.is_name(name):
         return lm.from_name(name)
@@ -47,8 +48,8 @@ def make(name: str, seed: int = 0) -> Forecaster:
             return RooflineForecaster()
         case "features" if not colon:
             return TrainedForecaster()
-        case "program" if not colon:
-            return ProgramForecaster()
+        case "program" if parts in ("", "eager") and (parts or not colon):
+            return ProgramForecaster(eager=parts == "eager")
         case "online" if parts or not colon:
             return OnlineForecaster(make(parts or "features", seed), seed, name)
         case "cascade" if parts or not colon:

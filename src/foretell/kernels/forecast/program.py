@@ -6,11 +6,14 @@ recorded is forecast by the roofline alone, with the reason in `last_troubles`.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from foretell import __version__
 from foretell.belief import Forecast
 from foretell.kernels.cost.steps import ProgramTime, times_of
 from foretell.kernels.device import Device
@@ -20,7 +23,9 @@ from foretell.kernels.profiles import PROGRAM_FORECAST
 from foretell.kernels.program import Program
 from foretell.kernels.protocols import Subject
 from foretell.kernels.record import Reason, Recording
+from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task, Workload
+from foretell.kernels.tasks import BadTask, kernelbench
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,18 @@ def compared_times(reference: ProgramTime, candidate: ProgramTime) -> Compared:
 class ProgramForecaster:
     """Forecasts the ratio of device times (graph replay, cold cache) by recording and costing Programs.
 
-    Host code is executed, once per candidate, in a process of its own. `learn` changes nothing. `last_troubles` says,
-    of the candidates of the last `forecast`, why one has no estimate of its own, and `compared` has the times of those
-    that do.
+    Host code is executed, once per candidate, in a process of its own; recordings are kept on disk. `learn` changes
+    nothing. With `eager` the ratio of eager times is forecast instead, for comparison with times measured so.
+    `last_troubles` says, of the candidates of the last `forecast`, why one has no estimate of its own, and `compared`
+    has the times of those that do.
     """
 
-    name = "program"
     cost_s = 5.0
 
-    def __init__(self) -> None:
+    def __init__(self, eager: bool = False) -> None:
+        self.name = "program:eager" if eager else "program"
+        self._eager = eager
         self._roofline = RooflineForecaster()
-        self._recordings: dict[tuple[str, ...], Recording] = {}
         self.last_troubles: list[str | None] = []
         self.compared: list[Compared | None] = []
 
@@ -93,11 +99,11 @@ class ProgramForecaster:
             return wide, "programs are recorded for GPUs only", None
         if build_failed(subject):
             return wide, "it does not build", None
-        candidate = subject.candidate
+        candidate, task = subject.candidate, _runnable(task)
         pairs = []
         for workload in task.workloads[: PROGRAM_FORECAST.workloads]:
-            reference = self._recorded(task, workload, None, "torch", device)
-            recording = self._recorded(task, workload, candidate.source, candidate.language, device)
+            reference = recorded(task, workload, None, "torch", device)
+            recording = recorded(task, workload, candidate.source, candidate.language, device)
             refused = reference.refusal or recording.refusal
             if refused is not None or reference.program is None or recording.program is None:
                 chance = _P_FAIL.get(refused.reason, wide.p_fail) if recording.refusal and refused else wide.p_fail
@@ -105,16 +111,40 @@ class ProgramForecaster:
             options = (recording.program, *recording.alternatives[: PROGRAM_FORECAST.alternatives])
             times = [times_of(program, device) for program in options]
             pairs.append(compared_times(times_of(reference.program, device), min(times, key=lambda t: t.device_us)))
-        mean, doubt = fmean(pair.log2 for pair in pairs), fmean(pair.doubt_log2 for pair in pairs)
+        mean = fmean(pair.eager_log2 if self._eager else pair.log2 for pair in pairs)
+        doubt = fmean(pair.doubt_log2 for pair in pairs)
         return Forecast.from_normal(mean, doubt, PROGRAM_FORECAST.p_fail), None, pairs[0]
-
-    def _recorded(self, task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
-        from foretell.kernels.record.apart import record_apart
-
-        key = (task.identity, workload.name, source or "", language, device.id)
-        if key not in self._recordings:
-            self._recordings[key] = record_apart(task, workload, source, language, device)
-        return self._recordings[key]
 
 
 _P_FAIL: Mapping[Reason, float] = {Reason.BUILD: CERTAIN, Reason.FAILED: 0.8, Reason.OUTPUTS: 0.8}
+# Reasons that come from the code alone, and will be the same next time.
+_LASTING = frozenset(Reason) - {Reason.BUILD, Reason.FAILED, Reason.TASK, Reason.FORGED}
+
+
+def recorded(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
+    """The recording of a candidate, or of the reference if there is no source; kept on disk by content."""
+    from foretell.kernels.record.apart import record_apart
+    from foretell.kernels.record.job import decoded, encoded
+
+    parts = (task.identity, workload.name, source or "", language, device.id, __version__)
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    path = cache_dir() / "programs" / key[:2] / f"{key}.json"
+    if path.is_file():
+        return decoded(path.read_bytes())
+    recording = record_apart(task, workload, source, language, device)
+    if recording.refusal is None or recording.refusal.reason in _LASTING:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(encoded(recording))
+        partial.replace(path)
+    return recording
+
+
+def _runnable(task: Task) -> Task:
+    """The problem in a table's reference text, where there is one; the task itself otherwise."""
+    if task.kind != "table":
+        return task
+    try:
+        return kernelbench.from_text(task.references["torch"], task.name)
+    except BadTask:
+        return task
