@@ -1,6 +1,6 @@
 """docs/results/programs.md from benchmarks/results/programs.json and library_calls.json.
 
-    python -m benchmarks.programs.page
+python -m benchmarks.programs.page
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def shown(figures: Mapping[str, Any], key: str, form: str) -> str:
 def table(groups: Mapping[str, Mapping[str, Any]], name: str) -> list[str]:
     """Figures by group."""
     lines = [
-        f"| {name} | rows | with a Program | cells | pairs | first pick | error, doublings | with sign | reference error |",
+        f"| {name} | rows | recorded | cells | pairs | first pick | error, doublings | with sign | reference error |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for key, one in groups.items():
@@ -52,10 +52,13 @@ def page(found: Mapping[str, Any], calls: Mapping[str, Any]) -> str:
     lines = [
         "# Forecasting whole programs",
         "",
-        "Made by `python -m benchmarks.programs.page`; how it works: [programs](../programs.md). **Development problems",
-        "only**: the held-out half of the shared table (`benchmarks/programs/split.json`) has not been looked at. Times of the",
-        "table are eager, so forecasts of `eager_us` are compared; constants that all kernels share were set on these rows.",
-        f"{every['rows']} correct rows of {found['problems']} problems were recorded so far, a seeded sample.",
+        "Made by `python -m benchmarks.programs.page`; how it works: [programs](../programs.md). **Development",
+        "problems only**: the held-out half of the shared table (`benchmarks/programs/split.json`) has not been looked",
+        "at. Times of the table are eager, so forecasts of `eager_us` are compared; constants that all kernels share",
+        "were set on these rows, so held-out figures will be lower.",
+        f"{every['rows']} correct rows of {found['problems']} problems were recorded so far. Most are the fastest and the",
+        "slowest of their cell (`record --extremes`), which are easier to order than any two: pairs and first pick are",
+        "flattered by that, and so few cells say little.",
         "",
         "| figure | development | asked, held-out |",
         "| --- | --- | --- |",
@@ -70,8 +73,8 @@ def page(found: Mapping[str, Any], calls: Mapping[str, Any]) -> str:
         "",
         "## Library calls",
         "",
-        f"{calls['calls']} calls on one {calls['device']} (device time, cold cache), left out in five folds. The median error",
-        f"over all calls is **{calls['median_error']:.0%}** (asked: 15 %).",
+        f"{calls['calls']} calls on one {calls['device']} (device time, cold cache), left out in five folds. The",
+        f"median error over all calls is **{calls['median_error']:.0%}** (asked: 15 %).",
         "",
         "| class | calls | roofline alone, median error | model, median error | 90th percentile |",
         "| --- | --- | --- | --- | --- |",

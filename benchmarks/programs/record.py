@@ -100,6 +100,25 @@ def chosen(rows: list[dict[str, Any]], problems: int, count: int) -> list[dict[s
     return order[:count]
 
 
+def extremes(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """The fastest and slowest candidate of cells whose times differ by more than 10 %; data sets take turns."""
+    draw = random.Random(SEED)
+    cells: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if is_timed(row) and row["reference_code"]:
+            cells[row["cell_id"]].append(row)
+    queues: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
+    for name in draw.sample(sorted(cells), len(cells)):
+        members = sorted(cells[name], key=lambda row: float(row["candidate_ms"]))
+        if members[-1]["candidate_ms"] > 1.1 * members[0]["candidate_ms"]:
+            queues[members[0]["dataset"]].append([members[0], members[-1]])
+    order: list[dict[str, Any]] = []
+    while any(queues.values()) and len(order) < count:
+        for queue in queues.values():
+            order += queue.pop(0) if queue else []
+    return order[:count]
+
+
 def jobs(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, str | None, str]]:
     """Key, reference, candidate (None: the reference itself) and GPU of each recording, once each."""
     from foretell.kernels.evaluate.foreign import foreign_device
@@ -185,9 +204,14 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=60)
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--extremes", action="store_true", help="only the fastest and slowest of each cell")
     parser.add_argument("--part", choices=tuple(committed()), default="development")
     arguments = parser.parse_args()
-    rows = chosen(rows_of(arguments.table, arguments.part), arguments.problems, arguments.rows)
+    rows = rows_of(arguments.table, arguments.part)
+    if arguments.extremes:
+        rows = extremes(rows, arguments.rows)
+    else:
+        rows = chosen(rows, arguments.problems, arguments.rows)
     todo = list(jobs(rows))
     groups = {row["split_group"] for row in rows}
     print(f"{len(rows)} rows of {len(groups)} problems, {len(todo)} recordings", flush=True)

@@ -18,6 +18,9 @@ class Multiprocessor:
 
     Lanes are results per clock (CUDA programming guide, arithmetic throughput). `cache_bytes_per_clock` is what it gets
     from the last-level cache while all others do too: less than the vendor's figure, from published microbenchmarks.
+    `sustained` is the share of the data sheet's float32 rate that long products reach on the plain units: clocks fall
+    under load, and on some units half of the lanes are shared with integers. Shared memory is cut
+    off `own_cache_bytes`.
     """
 
     threads: int
@@ -30,6 +33,8 @@ class Multiprocessor:
     double_lanes: int = 2
     special_lanes: int = 16
     cache_bytes_per_clock: float = 16.0
+    sustained: float = 0.55
+    own_cache_bytes: int = 128 << 10
 
     @property
     def block_shared_bytes(self) -> int:
@@ -38,14 +43,29 @@ class Multiprocessor:
 
 
 _BY_CAPABILITY = {
-    70: Multiprocessor(2048, 32, 96 << 10, 0, fma_lanes=64, double_lanes=32, cache_bytes_per_clock=20.0),
-    75: Multiprocessor(1024, 16, 64 << 10, 0, fma_lanes=64, cache_bytes_per_clock=20.0),
-    80: Multiprocessor(2048, 32, 164 << 10, fma_lanes=64, double_lanes=32, cache_bytes_per_clock=30.0),
+    70: Multiprocessor(2048, 32, 96 << 10, 0, fma_lanes=64, double_lanes=32, cache_bytes_per_clock=20.0, sustained=0.9),
+    75: Multiprocessor(
+        1024, 16, 64 << 10, 0, fma_lanes=64, cache_bytes_per_clock=20.0, sustained=0.7, own_cache_bytes=96 << 10
+    ),
+    80: Multiprocessor(
+        2048,
+        32,
+        164 << 10,
+        fma_lanes=64,
+        double_lanes=32,
+        cache_bytes_per_clock=30.0,
+        sustained=0.95,
+        own_cache_bytes=192 << 10,
+    ),
     86: Multiprocessor(1536, 16, 100 << 10),
     87: Multiprocessor(1536, 16, 164 << 10),
     89: Multiprocessor(1536, 24, 100 << 10),
-    90: Multiprocessor(2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=24.0),
-    100: Multiprocessor(2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=32.0),
+    90: Multiprocessor(
+        2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=24.0, sustained=0.75, own_cache_bytes=256 << 10
+    ),
+    100: Multiprocessor(
+        2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=32.0, sustained=0.75, own_cache_bytes=256 << 10
+    ),
     120: Multiprocessor(1536, 24, 100 << 10, integer_lanes=128),
 }
 

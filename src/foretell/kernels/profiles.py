@@ -320,7 +320,8 @@ class LaunchModel:
     """Constants of the time of a kernel launch (`cost/launches.py`), the same for all kernels and devices.
 
     `overlap_power` says how the parts of a device overlap: 1 would be one after the other, infinity all at once.
-    `followed` visits of each basic block are looked at. Latencies are in microseconds.
+    `followed` visits of each basic block are looked at; `integer_share` of PTX's integer instructions are left in
+    machine code, which has addresses with offsets. Latencies are in microseconds.
     """
 
     followed: int = 9
@@ -329,8 +330,11 @@ class LaunchModel:
     clock_share: float = 0.92
     memory_efficiency: float = 0.88
     issue_efficiency: float = 0.8
+    integer_share: float = 0.7
     tensor_efficiency: float = 0.7
     cache_share: float = 0.6
+    stream_distance: float = 0.15
+    least_own_cache_bytes: int = 16 << 10
     unit_bytes_per_clock: float = 48.0
     usual_registers: float = 40.0
     own_cache_us: float = 0.025
@@ -351,7 +355,9 @@ class CallModel:
     """Constants of the time of a library call (`cost/calls.py`) before correction by what was measured.
 
     `operator_distance` is how far apart two operators of a class are, in standard deviations of a feature;
-    `unknown_spread_log2` the doubt about a call unlike all that were measured, in doublings.
+    `unknown_spread_log2` the doubt about a call unlike all that were measured, in doublings. On another device than
+    `measured_on`, time up to operations / `busy_share` follows the device's rate, what is beyond its clock and cores;
+    bytes count for at most `most_over_memory` of their roofline.
     """
 
     fixed_us: float = 3.0
@@ -360,6 +366,9 @@ class CallModel:
     least_us: float = 1.5
     operator_distance: float = 2.0
     unknown_spread_log2: float = 1.0
+    measured_on: str = "h200"
+    busy_share: float = 0.7
+    most_over_memory: float = 1.33
     centres: int = 240
     width_per_feature: float = 0.7
     ridge: float = 0.1
@@ -372,8 +381,8 @@ CALL_MODEL = CallModel()
 class StepModel:
     """Constants of the time of a Program's steps (`cost/steps.py`): fixed costs, host costs, and doubt in doublings.
 
-    `between_us` of a step's own time is hidden behind the step before it. `start_us` is what the device waits for the
-    first step when it is called eagerly.
+    `call_host_us` is by operator or family. `between_us` of a step's own time is hidden behind the step before it.
+    `start_us` is what the device waits for the first step when it is called eagerly.
     """
 
     fixed_us: float = 3.0
@@ -382,12 +391,21 @@ class StepModel:
     stream_share: float = 0.7
     copy_efficiency: float = 0.8
     host_bytes_per_us: float = 12_000.0
-    start_us: float = 5.0
-    allocate_host_us: float = 1.0
-    launch_host_us: float = 6.0
-    usual_call_host_us: float = 6.0
+    start_us: float = 12.0
+    allocate_host_us: float = 3.0
+    launch_host_us: float = 10.0
+    usual_call_host_us: float = 25.0
     call_host_us: Mapping[str, float] = field(
-        default_factory=lambda: {"convolution": 20.0, "normalisation": 15.0, "recurrent": 100.0, "attention": 20.0}
+        default_factory=lambda: {
+            "convolution": 60.0,
+            "normalisation": 100.0,
+            "_softmax": 35.0,
+            "_log_softmax": 35.0,
+            "pooling": 60.0,
+            "recurrent": 200.0,
+            "attention": 60.0,
+            "matmul": 50.0,
+        }
     )
     copy_log2: float = 0.4
     launch_log2: float = 0.7

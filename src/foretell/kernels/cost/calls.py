@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from foretell.kernels.cost.call_features import CallFeatures, features_of
 from foretell.kernels.device import Device
+from foretell.kernels.devices import described
 from foretell.kernels.multiprocessor import capability_of, multiprocessor_of
 from foretell.kernels.profiles import CALL_MODEL
 from foretell.kernels.program import LibraryCall
@@ -67,15 +68,16 @@ class Correction:
 
 
 def roofline_us(features: CallFeatures, device: Device) -> tuple[float, float]:
-    """Microseconds for the bytes and for the operations at the device's data-sheet rates."""
-    rate = device.peak_flops.get(features.dtype, device.peak_flops["float32"])
+    """Microseconds for the bytes and for the operations, at data-sheet rates but for what plain units sustain."""
+    unit = multiprocessor_of(capability_of(device))
+    plain = device.peak_flops["float32"] * unit.sustained
+    rate = device.peak_flops.get(features.dtype, plain) if features.dtype != "float32" else plain
     if features.dtype in ("float16", "bfloat16") and not features.tensor_cores:
-        rate = device.peak_flops["float32"] * 2.0
+        rate = plain * 2.0
     elif features.dtype == "float32" and features.tensor_cores and capability_of(device) >= 80:
         rate = device.peak_flops["float16"] / 2.0
     elif features.dtype == "float64":
-        unit = multiprocessor_of(capability_of(device))
-        rate = device.peak_flops["float32"] * unit.double_lanes / unit.fma_lanes
+        rate = plain * unit.double_lanes / unit.fma_lanes
     return features.bytes / (device.bandwidth_bytes_per_s / MEGA), features.flops / (rate / MEGA)
 
 
@@ -88,13 +90,33 @@ def time_of(call: LibraryCall, device: Device) -> CallTime:
     """Device time of one library call."""
     features = features_of(call)
     memory_us, compute_us = roofline_us(features, device)
-    us, doubt = plain_us(memory_us, compute_us), CALL_MODEL.unknown_spread_log2
+    home = described(CALL_MODEL.measured_on)
+    at_home = roofline_us(features, home)
+    us, doubt = plain_us(*at_home), CALL_MODEL.unknown_spread_log2
     correction = corrections().get(features.kind)
     if correction is not None:
-        change, near = correction.at(correction.place(features, memory_us, compute_us))
+        change, near = correction.at(correction.place(features, *at_home))
         us *= 2.0**change
         doubt = math.hypot(correction.spread_log2, (1.0 - near) * CALL_MODEL.unknown_spread_log2)
+    if device.name != home.name:
+        slower = _cycles(home) / _cycles(device)
+        if features.tensor_cores:  # what is beyond the roofline of tensor cores goes partly by their rate
+            slower = math.sqrt(slower * compute_us / at_home[1])
+        us = _elsewhere(us, at_home, (memory_us, compute_us), slower)
     return CallTime(max(us, CALL_MODEL.least_us), doubt, features.kind, memory_us, compute_us)
+
+
+def _elsewhere(us: float, at_home: tuple[float, float], there: tuple[float, float], slower: float) -> float:
+    """A measured time carried over to another device: bytes by bandwidth, operations by rate, the rest by cycles."""
+    busy = max(0.0, us - CALL_MODEL.fixed_us)
+    computing = min(busy, at_home[1] / CALL_MODEL.busy_share)
+    rate = there[1] / at_home[1] if at_home[1] else 1.0
+    moving = there[0] * min(CALL_MODEL.most_over_memory, max(1.0, busy / max(at_home[0], 1e-9)))
+    return min(us, CALL_MODEL.fixed_us) + max(moving, computing * rate + (busy - computing) * slower)
+
+
+def _cycles(device: Device) -> float:
+    return device.cores * device.clock_hz
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import lru_cache
 from foretell.kernels.device import Device
 from foretell.kernels.languages import dry, sass
 from foretell.kernels.languages.dry.numbers import LANES
-from foretell.kernels.languages.dry.traffic import BUFFER_BITS, SECTOR_BYTES, Traffic
+from foretell.kernels.languages.dry.traffic import BUFFER_BITS, LINE_BYTES, SECTOR_BYTES, Traffic
 from foretell.kernels.multiprocessor import capability_of, multiprocessor_of, resident_blocks
 from foretell.kernels.profiles import LAUNCH_MODEL
 from foretell.kernels.program import Image, Launch, Program
@@ -111,7 +111,8 @@ class _Model:
         self._resident = max(1, resident)
         self._clock = device.clock_hz * LAUNCH_MODEL.clock_share / MEGA  # cycles per microsecond
         self._warps = -(-launch.threads // LANES)
-        self._spilled = took.spill_bytes
+        left = self._unit.own_cache_bytes - took.shared_bytes * self._resident
+        self._own_cache = max(float(LAUNCH_MODEL.least_own_cache_bytes), left)
         # The busiest multiprocessor decides: blocks are whole.
         self._per_unit = math.ceil(launch.blocks / device.cores)
         if launch.blocks > device.cores * self._resident * 4:
@@ -135,9 +136,9 @@ class _Model:
         memory_bytes, cache_bytes, lines, hits = self._traffic()
         shared = sum(usual.traffic[kind].cost for kind in ("shared_load", "shared_store"))
         slots = usual.slots
-        issued = sum(value for pipe, value in slots.items() if pipe != "tensor")
+        fma, alu = slots["fma"], slots["alu"] * LAUNCH_MODEL.integer_share
+        issued = alu + sum(value for pipe, value in slots.items() if pipe not in ("tensor", "alu"))
         tensor_peak = device.peak_flops.get("float16", max(device.peak_flops.values())) / MEGA / device.cores
-        fma, alu = slots["fma"], slots["alu"]
         # On units with 128 lanes half of them do either kind.
         both = fma + alu if unit.fma_lanes > unit.integer_lanes else max(fma, alu)
         arithmetic = max(alu * LANES / unit.integer_lanes, both * LANES / max(unit.fma_lanes, unit.integer_lanes))
@@ -160,30 +161,52 @@ class _Model:
     def _traffic(self) -> tuple[float, float, float, tuple[float, float, float]]:
         """Bytes from memory, bytes through the last-level cache, lines per block, and shares of sectors found in the
         multiprocessor's own cache, the last-level cache and memory."""
-        blocks, waves = self._launch.blocks, self._waves
+        blocks = self._launch.blocks
         from_memory = through_cache = lines = asked = 0.0
+        held = self._held()
+        missed = max(0.0, 1.0 - self._own_cache / max(held, 1.0))
+        lost = max(0.0, 1.0 - self._device.cache_bytes / max(held * self._device.cores, 1.0))
         for (kind, home), one in self._seen.usual.buffers.items():
             lines += max(one.lines, one.requests)
             if kind == "atomic":
                 continue
             distinct = self._per_block((kind, home), one) * SECTOR_BYTES
             cost = one.cost * SECTOR_BYTES
-            through = distinct if kind == "load" else cost
-            through = min(through, cost)
+            through = min(cost, distinct + (cost - distinct) * missed) if kind == "load" else cost
             through_cache += through * blocks
             asked += cost * blocks
             size = self._size(home)
             total = through * blocks
-            if size is None:
-                from_memory += total
-            elif size <= self._device.cache_bytes * LAUNCH_MODEL.cache_share:
-                from_memory += min(total, size)
-            else:
-                again = 1.0 if self._seen.beside.get((kind, home), 0.0) > 0.5 else 0.5
-                from_memory += min(total, size * max(1.0, waves * again))
+            first = min(total, self._read_once((kind, home), size, total))
+            from_memory += first + (total - first) * (lost if kind == "load" else 0.0)
         own = 1.0 - min(1.0, through_cache / max(asked, 1.0))
         memory = min(1.0 - own, from_memory / max(asked, 1.0))
         return from_memory, through_cache, lines, (own, 1.0 - own - memory, memory)
+
+    def _read_once(self, place: tuple[str, int], size: float | None, total: float) -> float:
+        """Bytes of a buffer that come from memory as long as the last-level cache holds what is read again soon."""
+        fits = size is not None and size <= self._device.cache_bytes * LAUNCH_MODEL.cache_share
+        if size is None:
+            return total
+        if fits or self._streams(place, size):
+            return size
+        again = 1.0 if self._seen.beside.get(place, 0.0) > 0.5 else 0.5
+        return size * max(1.0, self._waves * again)
+
+    def _held(self) -> float:
+        """Bytes of cache that a multiprocessor's warps use at a time: one line for each line of a request."""
+        held = 0.0
+        for place, one in self._seen.usual.buffers.items():
+            if place[0] == "load" and one.requests:
+                alike = self._seen.alike.get(place, 0.0)
+                own = alike / self._warps + 1.0 - alike
+                held += max(1.0, one.lines / one.requests) * LINE_BYTES * own * min(1.0, one.lanes / one.requests)
+        return held * self._warps * min(self._resident, self._per_unit)
+
+    def _streams(self, place: tuple[str, int], size: float) -> bool:
+        """Whether blocks go through the buffer in the order in which they start, so that what is read again is near."""
+        seen = self._seen.where.get(place, ())
+        return all(abs(offset / size - fraction) <= LAUNCH_MODEL.stream_distance for fraction, offset in seen)
 
     def _per_block(self, place: tuple[str, int], one: Traffic) -> float:
         """Distinct sectors of a block: those that its warps share count once."""

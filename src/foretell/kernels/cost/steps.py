@@ -80,7 +80,8 @@ def times_of(program: Program, device: Device) -> ProgramTime:
 
 def _host_us(step: Step) -> float:
     if isinstance(step, LibraryCall):
-        return STEP_MODEL.call_host_us.get(family_of(step.operator) or "", STEP_MODEL.usual_call_host_us)
+        costs = STEP_MODEL.call_host_us
+        return costs.get(step.name, costs.get(family_of(step.operator) or "", STEP_MODEL.usual_call_host_us))
     return STEP_MODEL.launch_host_us
 
 

@@ -48,13 +48,15 @@ class Observation:
     """What was seen of a launch: `usual` is a block on average, `busiest` the warp with most instructions.
 
     `alike` is, by kind of access and range of addresses, the share of its sectors that a warp has in common with
-    another of its block; `beside` the share that a block has in common with the next block.
+    another of its block; `beside` the share that a block has in common with the next block. `where` are, by the same,
+    pairs of a block's place in the grid (0 to 1) and the mean offset in bytes of what it touches.
     """
 
     usual: Counts
     busiest: Counts
     alike: Mapping[tuple[str, int], float] = field(default_factory=dict)
     beside: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    where: Mapping[tuple[str, int], Sequence[tuple[float, float]]] = field(default_factory=dict)
 
 
 def observe(launch: Launch, given: Parameters, followed: int) -> Observation:
@@ -78,21 +80,46 @@ def observed(program: Program, launch: Launch, followed: int, sharing: bool = Fa
     usual, busiest = Counts(), Counts()
     alike: Shares = {}
     beside: Shares = {}
+    where: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    seen_blocks = 0
     for place in places:
+        if sharing and usual.cut:  # one block was long enough
+            break
         touched = []
         for warp, times in ((0, 1), (warps // 2, warps - 1))[: min(warps, 2)]:
             runner = _warp(program, launch, place, warp, followed)
             one = runner.run()
             touched.append(runner.touched)
-            usual.add(one, times / len(places))
+            usual.add(one, float(times))
             busiest = max(busiest, one, key=lambda each: each.instructions)
+        seen_blocks += 1
+        if sharing:
+            for key, offset in _offsets(touched[0]).items():
+                where.setdefault(key, []).append((_fraction(place, launch.grid), offset))
         if sharing and len(touched) == 2:
             _share(touched[0], touched[1], alike)
-        if sharing and (next_place := _next(place, launch.grid)) is not None:
+        if sharing and not usual.cut and (next_place := _next(place, launch.grid)) is not None:
             neighbour = _warp(program, launch, next_place, 0, followed)
             neighbour.run()
             _share(touched[0], neighbour.touched, beside)
-    return Observation(usual, busiest, _means(alike), _means(beside))
+    mean = Counts()
+    mean.add(usual, 1.0 / seen_blocks)
+    return Observation(mean, busiest, _means(alike), _means(beside), where)
+
+
+def _fraction(place: Sequence[int], grid: Sequence[int]) -> float:
+    """Where a block is among those of its grid, in the order in which they start: 0 to 1."""
+    number = place[0] + grid[0] * (place[1] + grid[1] * place[2])
+    return number / max(1, math.prod(grid) - 1)
+
+
+def _offsets(touched: Mapping[str, set[int]]) -> dict[tuple[str, int], float]:
+    """Mean offset in bytes of the sectors touched, by kind and range of addresses."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for kind, sectors in touched.items():
+        for sector in sectors:
+            found.setdefault((kind, sector >> _SECTOR_BITS), []).append(sector & ((1 << _SECTOR_BITS) - 1))
+    return {key: sum(values) / len(values) * SECTOR_BYTES for key, values in found.items()}
 
 
 def _next(place: Sequence[int], grid: Sequence[int]) -> tuple[int, ...] | None:
