@@ -2,7 +2,7 @@
 
     python -m benchmarks.programs.record TABLE.parquet CACHE [--problems 60] [--rows 300] [--processes 1]
 
-No GPU is needed. Each recording has a process of its own with a time limit, since the code is foreign; what is in CACHE
+No GPU is needed. Each recording has a sandboxed process of its own, since the code is foreign; what is in CACHE
 already (`<key>.json.gz`, an answer of `record.job.encoded`) is skipped, so the command can be stopped and resumed. The
 first `--rows` are drawn over the problems in turn, rows of cells with several timed candidates first.
 """
@@ -10,15 +10,10 @@ first `--rows` are drawn over the problems in turn, rows of cells with several t
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
 import hashlib
 import json
-import multiprocessing
-import os
 import random
-import resource
-import signal
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -28,7 +23,6 @@ from typing import Any
 
 from benchmarks.programs.split import committed, family_of, rows_of
 
-CPU_LIMIT_S, LIMIT_S = 120, 3000.0  # of one recording: on processors, and at most
 SEED = 5
 MOST_OF_A_CELL = 6
 # What stands for a reference where the table gives sizes alone.
@@ -136,34 +130,14 @@ def jobs(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, str | None, str
                 yield key, reference, candidate, row["gpu"]
 
 
-def _child(reference: str, candidate: str | None, gpu: str, connection: Any) -> None:
+def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, processes: int) -> None:
+    """Record what is not in the cache yet, each in a sandboxed process of its own."""
     from foretell.kernels.evaluate.foreign import foreign_device
     from foretell.kernels.languages.python_source import language_of
-    from foretell.kernels.record.job import encoded, record
+    from foretell.kernels.record.apart import record_apart
+    from foretell.kernels.record.job import encoded
     from foretell.kernels.tasks import BadTask, kernelbench
 
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    os.setpgrp()  # so that what it starts can be ended with it
-    try:
-        task = kernelbench.from_text(reference, "problem")
-        language = "torch" if candidate is None else language_of(candidate)
-        connection.send_bytes(encoded(record(task, task.workloads[0], candidate, language, foreign_device(gpu))))
-    except BadTask as error:
-        connection.send_bytes(json.dumps({"programs": [], "failure": str(error)[:600]}).encode())
-    except BaseException as error:  # foreign code: whatever it raises is its result
-        failure = {"programs": [], "failure": f"{type(error).__name__}: {error}"[:600]}
-        connection.send_bytes(json.dumps(failure).encode())
-    connection.close()
-
-
-def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, processes: int) -> None:
-    import torch  # noqa: F401 - before the fork, so that it is imported once
-    import triton  # noqa: F401
-
-    import foretell.kernels.record.hosts
-    import foretell.kernels.record.recorder  # noqa: F401
-
-    context = multiprocessing.get_context("fork")
     cache.mkdir(parents=True, exist_ok=True)
 
     def one(job: tuple[str, str, str | None, str]) -> None:
@@ -172,22 +146,12 @@ def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, proces
         if path.exists():
             return
         started = time.perf_counter()
-        ours, theirs = context.Pipe(duplex=False)
-        process = context.Process(target=_child, args=(reference, candidate, gpu, theirs))
-        process.start()
-        theirs.close()
-        answer = json.dumps({"programs": [], "failure": f"did not finish within {LIMIT_S:g} s"}).encode()
         try:
-            if ours.poll(LIMIT_S):
-                answer = ours.recv_bytes()
-        except EOFError:
-            process.join(5)
-            answer = json.dumps({"programs": [], "failure": f"died with exit code {process.exitcode}"}).encode()
-        if process.is_alive():
-            process.join(5)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.join()
+            task = kernelbench.from_text(reference, "problem")
+            language = "torch" if candidate is None else language_of(candidate)
+            answer = encoded(record_apart(task, task.workloads[0], candidate, language, foreign_device(gpu)))
+        except BadTask as error:
+            answer = json.dumps({"programs": [], "failure": str(error)[:600]}).encode()
         partial = path.with_suffix(".partial")
         partial.write_bytes(gzip.compress(answer, 6))
         partial.replace(path)
@@ -207,11 +171,9 @@ def main() -> None:
     parser.add_argument("--extremes", action="store_true", help="only the fastest and slowest of each cell")
     parser.add_argument("--part", choices=tuple(committed()), default="development")
     arguments = parser.parse_args()
-    rows = rows_of(arguments.table, arguments.part)
-    if arguments.extremes:
-        rows = extremes(rows, arguments.rows)
-    else:
-        rows = chosen(rows, arguments.problems, arguments.rows)
+    every = rows_of(arguments.table, arguments.part)
+    count = arguments.rows
+    rows = extremes(every, count) if arguments.extremes else chosen(every, arguments.problems, count)
     todo = list(jobs(rows))
     groups = {row["split_group"] for row in rows}
     print(f"{len(rows)} rows of {len(groups)} problems, {len(todo)} recordings", flush=True)

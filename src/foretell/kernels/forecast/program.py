@@ -118,7 +118,7 @@ class ProgramForecaster:
 
 _P_FAIL: Mapping[Reason, float] = {Reason.BUILD: CERTAIN, Reason.FAILED: 0.8, Reason.OUTPUTS: 0.8}
 # Reasons that come from the code alone, and will be the same next time.
-_LASTING = frozenset(Reason) - {Reason.BUILD, Reason.FAILED, Reason.TASK, Reason.FORGED}
+_LASTING = frozenset(Reason) - {Reason.BUILD, Reason.FAILED, Reason.TASK, Reason.TOO_LARGE, Reason.FORGED}
 
 
 def recorded(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
