@@ -408,13 +408,13 @@ class StepModel:
         }
     )
     copy_log2: float = 0.4
-    launch_log2: float = 0.7
+    launch_log2: float = 0.55
     cut_log2: float = 0.6
     data_log2: float = 0.6
     branch_log2: float = 0.3
     unknown_log2: float = 1.5
     unknown_share: float = 0.2
-    other_device_log2: float = 0.4
+    other_device_log2: float = 0.3
 
 
 STEP_MODEL = StepModel()

@@ -130,7 +130,9 @@ def recorded(task: Task, workload: Workload, source: str | None, language: str, 
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     path = cache_dir() / "programs" / key[:2] / f"{key}.json"
     if path.is_file():
-        return decoded(path.read_bytes())
+        kept = decoded(path.read_bytes())
+        if kept.refusal is None or kept.refusal.reason is not Reason.FORGED:  # else it is damaged, or of another form
+            return kept
     recording = record_apart(task, workload, source, language, device)
     if recording.refusal is None or recording.refusal.reason in _LASTING:
         path.parent.mkdir(parents=True, exist_ok=True)
