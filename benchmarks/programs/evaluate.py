@@ -160,6 +160,7 @@ def figures(rows: Sequence[Forecasted]) -> dict[str, Any]:
         "cells_with_pairs": len(pairs),
         "first_pick": _mean(picks),
         "spearman": _mean(ranks),
+        "cells_with_ranks": len(ranks),
         "median_error_log2": float(np.median(np.abs(off))) if len(off) else None,
         "median_off_log2": float(np.median(off)) if len(off) else None,
     }

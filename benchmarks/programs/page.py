@@ -65,7 +65,7 @@ def page(found: Mapping[str, Any], calls: Mapping[str, Any]) -> str:
         *(f"| {label} | {shown(every, key, form)} | {asked} |" for label, key, form, asked in ROWS),
         "",
         f"Cells with two or more timed candidates: {every['cells']}; with pairs more than 10 % apart: "
-        f"{every['cells_with_pairs']}.",
+        f"{every['cells_with_pairs']}; with a rank correlation: {every['cells_with_ranks']}.",
     ]
     for key, name in (("by_family", "family"), ("by_gpu", "GPU"), ("by_dataset", "data set"), ("by_bound", "bound by")):
         lines += ["", f"## By {name}", "", *table(found[key], name)]
