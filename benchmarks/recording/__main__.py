@@ -50,6 +50,9 @@ def page(result: dict[str, Any]) -> str:
             )
         where = f"{result['machine']['device']}, {result['machine']['cores']} cores"
         lines += ["", f"On {where}, at a load average of {result['load']:.1f} when it began."]
+        if result["load"] > result["machine"]["cores"]:
+            lines[-1] += " The machine was busy, so the times by the clock do not show whether the limits are kept;"
+            lines[-1] += " they are to be measured again on a quiet one."
     if "mutations" in result:
         told = result["mutations"]
         lines += ["", "## Damaged recordings", "", f"{told['mutations']:,} mutations (seed {told['seed']}) of drawn"]
