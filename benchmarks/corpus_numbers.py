@@ -72,7 +72,7 @@ def gpu_operation(rows: Rows) -> dict[str, Any]:
     """One operation on the GPU: `stats.operation`, who holds the best, and times over the roofline floor."""
     device = described("h200")
     task = get(rows[0]["task"], "gpu")
-    floor = {w.name: roofline_s(task, w.sizes, device) * 1e6 for w in task.workloads}
+    floor = {w.name: roofline_s(task, w, device) * 1e6 for w in task.workloads}
     memory = all(
         task.least_bytes(w.sizes) / device.bandwidth_bytes_per_s * 1e6 >= floor[w.name] for w in task.workloads
     )

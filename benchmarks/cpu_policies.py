@@ -31,7 +31,7 @@ from foretell.kernels.policy import make_policy
 from foretell.kernels.profiles import Budgets, Profile
 from foretell.kernels.propose.cpp import templates
 from foretell.kernels.propose.template import TemplateProposer
-from foretell.kernels.search import RunState, Search, SearchConfig, load_run, make_strategy
+from foretell.kernels.search import FileJournal, RunState, Search, SearchConfig, load_run, make_strategy
 from foretell.kernels.store.catalogue import Catalogue
 from foretell.kernels.task import Task
 
@@ -54,7 +54,7 @@ def run_one(task: Task, policy: str, seed: int, bench: CpuBench, catalogue: Cata
         make_strategy("puct", PROFILE),
         make_policy(policy, PROFILE),
         SearchConfig("cpp", seed, PROFILE),
-        folder,
+        FileJournal(folder),
         catalogue=catalogue,
     )
     return search.resume() if (folder / "journal.jsonl").exists() else search.run()

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import describe
-from foretell.cli.parts import bench_of
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device, roofline_s
 from foretell.kernels.forecast import make as make_forecaster
@@ -40,9 +39,10 @@ from foretell.kernels.policy import make_policy
 from foretell.kernels.profiles import QUICK, Budgets
 from foretell.kernels.propose.names import make_proposer
 from foretell.kernels.protocols import Bench, Build
-from foretell.kernels.search import RunState, Search, SearchConfig, load_run, make_strategy
+from foretell.kernels.search import FileJournal, RunState, Search, SearchConfig, load_run, make_strategy
 from foretell.kernels.store.journal import JOURNAL_NAME
 from foretell.kernels.task import Task
+from foretell.parts import bench_of
 
 RESULTS = Path("benchmarks/results")
 POLICIES = ("random", "top", "selective", "value")
@@ -178,8 +178,7 @@ def run_one(kind: str, task: Task, language: str, policy: str, seed: int, bench:
         make_strategy(STRATEGY, profile),
         make_policy(policy, profile),
         SearchConfig(language, seed, profile),
-        folder,
-        fsync=False,
+        FileJournal(folder, fsync=False),
     )
     return search.resume() if (folder / JOURNAL_NAME).exists() else search.run()
 
@@ -245,7 +244,7 @@ def _device(into: Path, kind: str) -> Any:
 
 def _floors_us(name: str, device: Device) -> dict[str, float]:
     task = get(name, "gpu")
-    return {w.name: roofline_s(task, w.sizes, device) * 1e6 for w in task.workloads}
+    return {w.name: roofline_s(task, w, device) * 1e6 for w in task.workloads}
 
 
 def _measured(path: Path) -> dict[str, float]:

@@ -33,7 +33,7 @@ from foretell.kernels.forecast import make
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.policy import POLICIES, make_policy
 from foretell.kernels.protocols import Build, Forecaster
-from foretell.kernels.search import Event, Round, RunState, Search, SearchConfig, load_run, make_strategy
+from foretell.kernels.search import Event, FileJournal, Round, RunState, Search, SearchConfig, load_run, make_strategy
 from foretell.kernels.task import Task
 
 SIZES = (1000, 2000, 5000, 10000)
@@ -116,7 +116,7 @@ def one_run(size: int, forecaster: Forecaster, policy: str, run_dir: Path) -> di
         make_strategy("puct", profile),
         make_policy(policy, profile),
         SearchConfig("cpp", 0, profile),
-        run_dir,
+        FileJournal(run_dir),
         on_event=note,
     )
     with whole.running():

@@ -16,7 +16,7 @@ from foretell.kernels.policy import POLICIES, make_policy
 from foretell.kernels.profiles import THOROUGH, Budgets
 from foretell.kernels.replay import spaces
 from foretell.kernels.replay.bench import FrozenForecasts, PoolProposer, ReplayBench
-from foretell.kernels.replay.search import ReplaySearch
+from foretell.kernels.replay.search import replay_search
 from foretell.kernels.replay.space_pool import LANGUAGE, space_pool
 from foretell.kernels.search import SearchConfig, make_strategy
 
@@ -36,7 +36,7 @@ def main() -> None:
             parts = (forecaster, make_strategy("puct", profile), make_policy(name, profile))
             config = SearchConfig(LANGUAGE, 0, profile)
             started = time.process_time()
-            state = ReplaySearch(pool, *parts, config, bench=bench, proposer=proposer).run()
+            state = replay_search(pool, *parts, config, bench=bench, proposer=proposer).run()
             seconds = time.process_time() - started
             row = {"policy": name, "measured": state.measured, "considered": state.considered}
             rows.append(row | {"measured_per_s": round(state.measured / seconds)})

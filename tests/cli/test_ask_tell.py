@@ -62,7 +62,7 @@ class TestAsk:
         assert result.exit_code == 0
         task = library.get("softmax")
         assert task.references["cpp"] in result.stdout
-        assert "foretell tell runs/new FILE" in result.stdout
+        assert f"foretell tell runs/new FILE --parent {load_run(Path('runs/new')).reference.id}" in result.stdout
         assert "0 of 5 measurements" in result.stdout
         state = load_run(Path("runs/new"))
         assert state.config["proposer"] == "told"
@@ -84,7 +84,8 @@ class TestAsk:
         text = invoke("ask", run, "--parent", first[:8]).stdout
         assert "int a;" in text
         assert "was not declared" in text
-        assert told(invoke, run, write("c.cpp", "int c;"))["results"][0]["parent"] == first
+        assert f"foretell tell {run} FILE --parent {first}" in text
+        assert told(invoke, run, write("c.cpp", "int c;"), "--parent", first)["results"][0]["parent"] == first
         reference = load_run(Path(run)).reference.id
         row = told(invoke, run, write("d.cpp", "int d;"), "--parent", "reference")["results"][0]
         assert row["parent"] == reference
@@ -92,7 +93,7 @@ class TestAsk:
     def test_other_settings_than_the_runs_own_are_refused(self, run: str, invoke: Invoke) -> None:
         assert invoke("ask", run, *QUICK).exit_code == 0
         assert "is of the task softmax, not gelu" in refused(invoke, "ask", run, "--task", "gelu")
-        assert "is of the language cpp, not cuda" in refused(invoke, "ask", run, "--language", "cuda")
+        assert "was started with --language cpp, not cuda" in refused(invoke, "ask", run, "--language", "cuda")
         assert "was started with --seed 0, not 3" in refused(invoke, "ask", run, "--seed", "3")
         assert "not on h200" in refused(invoke, "ask", run, "--device", "h200")
         assert invoke("ask", run, "--device", "cpu").exit_code == 0
@@ -161,10 +162,9 @@ class TestTell:
 
     def test_a_patch_of_what_was_asked_for(self, run: str, invoke: Invoke) -> None:
         [first] = told(invoke, run, write("a.cpp", "int a;"))["results"]
-        invoke("ask", run, "--parent", first["id"])
         source = Path("a.cpp").read_text().rstrip("\n")
         Path("b.diff").write_text(f"@@ -1 +1 @@\n-{source}\n+{source.replace('int a;', 'int b;')}\n")
-        [row] = told(invoke, run, "b.diff")["results"]
+        [row] = told(invoke, run, "b.diff", "--parent", first["id"])["results"]
         assert row["taken"] and row["parent"] == first["id"]
         assert load_run(Path(run)).nodes[row["id"]].candidate.source == f"{source.replace('int a;', 'int b;')}\n"
         problem = refused(invoke, "tell", run, "b.diff", "--parent", "reference")
@@ -253,11 +253,35 @@ class TestNothingIsLost:
         assert load_run(Path(run)).measured == 3
         assert not load_run(Path(run)).pending
 
-    def test_what_was_asked_for_is_forgotten(self, run: str, invoke: Invoke) -> None:
-        invoke("ask", run)
-        for text in ("not json", "[]", '{"parent": 3}', '{"parent": "gone"}'):
-            Path(run, "asked.json").write_text(text)
-            assert told(invoke, run, write("a.cpp", f"int a{len(text)};"))["results"][0]["taken"]
+    def test_asking_writes_nothing(self, run: str, invoke: Invoke) -> None:
+        before = {path.name: path.read_bytes() for path in Path(run).iterdir()}
+        invoke("ask", run, "--parent", "reference")
+        assert {path.name: path.read_bytes() for path in Path(run).iterdir()} == before
+
+    def test_a_finished_run_goes_on_with_a_larger_budget(self, run: str, invoke: Invoke) -> None:
+        told(invoke, run, write("a.cpp"))
+        done = json.loads(invoke("tell", run, "--finish", "--json").stdout)
+        assert done["ended"] == "ended"
+        assert "it was told to finish with budget left" in invoke("tell", run, "--finish").stdout
+        problem = refused(invoke, "tell", run, write("b.cpp", "int b;"))
+        assert "is finished" in problem and f"foretell ask {run} --measurements 64" in problem
+        assert "0 of 16 measurements" not in refused(invoke, "ask", run, "--measurements", "16")
+        assert "1 of 64 measurements" in invoke("ask", run, "--measurements", "64").stdout
+        [row] = told(invoke, run, "b.cpp")["results"]
+        assert row["result"]["status"] == "ok"
+        assert load_run(Path(run)).config["budgets"]["measurements"] == 64
+        assert invoke("tell", run, "--finish").exit_code == 0
+
+    def test_a_finished_search_goes_on_with_a_larger_budget(self, bench: FakeBench, invoke: Invoke) -> None:
+        small = ("--profile", "quick", "--measurements", "4", "--candidates", "64", "--json")
+        assert json.loads(invoke("search", "softmax", *small).stdout)["measured"] == 4
+        more = json.loads(invoke("search", "--resume", "softmax-1", "--measurements", "7", "--json").stdout)
+        assert more["measured"] == 7 and more["config"]["budgets"]["measurements"] == 7
+        again = json.loads(invoke("search", "softmax", "--resume", "softmax-1", "--json").stdout)
+        assert again["measured"] == 7, "finished, and so as it was"
+        assert "was started with --measurements 7, not 5" in refused(
+            invoke, "search", "--resume", "softmax-1", "--measurements", "5"
+        )
 
     def test_a_kernel_can_be_told_to_a_search_that_was_interrupted(self, bench: FakeBench, invoke: Invoke) -> None:
         bench.interrupt_at = 3

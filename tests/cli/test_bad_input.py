@@ -82,7 +82,7 @@ class TestFiles:
         def deny(path: Path, most_bytes: int) -> bytes:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("foretell.cli.inputs.read_plain", deny)
+        monkeypatch.setattr("foretell.inputs.read_plain", deny)
         refused(invoke(verb, "softmax", "a.cpp"), "permission denied: a.cpp")
 
 
@@ -129,7 +129,7 @@ def test_corrupt_journal_names_the_line(verb: str, bench: FakeBench, invoke: Inv
 
 def test_run_of_another_task(bench: FakeBench, invoke: Invoke, run: Path) -> None:
     result = invoke("search", "log_softmax", "--resume", "softmax-1")
-    refused(result, "is of the task softmax, not log_softmax", "foretell search softmax --resume")
+    refused(result, "is of the task softmax, not log_softmax", "foretell search --resume")
 
 
 def test_run_of_another_device(bench: FakeBench, invoke: Invoke, run: Path) -> None:

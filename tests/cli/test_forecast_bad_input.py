@@ -37,8 +37,7 @@ def forecast(invoke: Invoke, *words: object) -> Result:
         ("latin.py", b"x = '\xff'", "UTF-8"),
         ("empty.py", b" \n", "empty"),
         ("large.py", b"x" * (2 << 20), "at most"),
-        ("plain.cpp", b'extern "C" void kernel() {}', "a Python module"),
-        ("plain.cu", b"__global__ void kernel() {}", "foretell.cuda"),
+        ("plain.cpp", b'extern "C" void kernel() {}', "not Python or CUDA by its ending"),
     ],
 )
 def test_files_that_cannot_be_candidates(name: str, data: bytes, word: str, place: Path, invoke: Invoke) -> None:

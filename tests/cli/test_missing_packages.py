@@ -42,6 +42,7 @@ COMMANDS: Sequence[tuple[str, str]] = (
     ("measure softmax mine.cpp", WORKS),
     ("measure softmax mine.py", "gpu"),
     ("record softmax mine.py", "gpu"),
+    ("explain softmax mine.py", "gpu"),
     ("measure problem.py mine.py", "gpu"),
     ("forecast softmax mine.cpp", WORKS),
     ("forecast softmax mine.py --device h200", WORKS),

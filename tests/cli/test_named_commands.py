@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "foretell"
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-_NAMED = re.compile(r"\bforetell ((?:[a-z]+|--[a-z])[^`\n;|#]*)")
+_NAMED = re.compile(r"(?<!import )\bforetell ((?:[a-z]+|--[a-z])[^`\n;|#]*)")
 _PROSE_AFTER = re.compile(r" (?:or|and|then|again|writes|lists|tells|may|adds|puts|measures|knows)\b|[,:)\[]| \(")
 
 
@@ -102,5 +102,5 @@ def test_faults_are_seen() -> None:
     assert list(faults("run `foretell serach softmax`", strict=True))
     assert list(faults("foretell search softmax --langage triton", strict=False))
     assert list(faults("foretell data imprt FILE", strict=False))
-    assert list(faults("foretell search --resume RUN", strict=False))
+    assert list(faults("foretell measure --size RUN", strict=False))
     assert not list(faults("foretell search softmax --language triton", strict=True))

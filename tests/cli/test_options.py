@@ -91,7 +91,7 @@ def test_budgets_are_finite_and_above_zero(value: float) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("search",), "missing argument 'TASK'"),
+        (("measure",), "missing argument 'TASK'"),
         (("search", "softmax", "--jsn"), "no such option: --jsn"),
         (("serch", "softmax"), "no such command 'serch'"),
         (("--nonsense",), "no such option: --nonsense"),

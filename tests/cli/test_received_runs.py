@@ -15,7 +15,7 @@ from foretell.kernels.store.seal import SECRET_NAME
 from tests.cli.conftest import FakeBench, Invoke
 
 SEARCH = ("search", "softmax", "--forecaster", "roofline", "--measurements", "12", "--candidates", "40")
-PRIVATE = ("journal.jsonl", "lock", "report.html", "best.cpp", "asked.json")
+PRIVATE = ("journal.jsonl", "lock", "report.html", "best.cpp")
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_ask_and_tell(bench: FakeBench, invoke: Invoke, own_place: Path) -> None
     named(invoke("ask", ODD).stderr)
     named(invoke("ask", ODD, "--task", "softmax", *SMALL).stdout)
     document = json.loads(invoke("ask", ODD, "--json").stdout)
-    assert shlex.split(document["tell"]) == ["foretell", "tell", ODD, "FILE"]
+    assert shlex.split(document["tell"])[:4] == ["foretell", "tell", ODD, "FILE"]
     named(invoke("tell", ODD).stderr)
     (own_place / "mine.cpp").write_text(KERNEL)
     named(invoke("tell", ODD, "mine.cpp").stdout)

@@ -169,7 +169,7 @@ class TestSearch:
         bench.interrupt_at = 5
         result = invoke("search", "softmax", *SMALL)
         assert result.exit_code == 130
-        assert "foretell search softmax --resume runs/softmax-1" in result.stdout
+        assert "foretell search --resume runs/softmax-1" in result.stdout
         assert "measured 5 of" in result.stdout
         bench.interrupt_at = None
         again = invoke("search", "softmax", "--resume", "runs/softmax-1")

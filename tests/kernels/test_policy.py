@@ -10,7 +10,7 @@ import pytest
 from foretell.belief import Forecast
 from foretell.kernels.policy import POLICIES, Action, Choice, Policy, View, audited, make_policy
 from foretell.kernels.profiles import QUICK
-from tests.kernels.conformance import PolicyConformance, random_view
+from foretell.testing.conformance import PolicyConformance, random_view
 
 PLAIN = replace(QUICK, audit_share=0.0)
 RICH = View((), 2.0, 100, 0, 0.1, 1000, 1e6, 5)

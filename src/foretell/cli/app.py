@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from foretell.cli import ask, collect, doctor, evaluate, forecast, measure, record, replay, report, search, tasks, tell
+from foretell.cli import (
+    ask,
+    collect,
+    doctor,
+    evaluate,
+    explain,
+    forecast,
+    measure,
+    record,
+    replay,
+    report,
+    search,
+    tasks,
+    tell,
+)
 from foretell.cli.catalogue import catalogue
 from foretell.cli.data import data
 from foretell.cli.group import Root, help_alone
@@ -46,7 +60,7 @@ def _root(
     help_alone(context)
 
 
-for _verb in (search, ask, tell, measure, forecast, record, tasks, report, replay, collect, doctor):
+for _verb in (search, ask, tell, measure, forecast, explain, record, tasks, report, replay, collect, doctor):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name)(getattr(_verb, _name))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,11 +23,9 @@ from foretell.cli.options import (
 from foretell.cli.output import AsJson, command_line, document, progress_console
 
 if TYPE_CHECKING:
-    from foretell.cli.parts import Wishes
-    from foretell.kernels.search import RunState
-    from foretell.lm import Message
+    from foretell.run import Run
 
-_NEW = "For a new run (an existing run keeps its own settings)"
+_NEW = "For a new run (an existing run keeps its own settings; a larger budget continues it)"
 
 
 @plainly
@@ -67,122 +65,91 @@ def ask(
 
     Starts a new run if --task is given. Asking changes nothing. Submit what was written with `foretell tell`.
     """
-    from foretell.cli.parts import Wishes
-    from foretell.cli.told import budget, candidate_of, check_open, next_parent, parent_named, remember_asked, task_of
-    from foretell.kernels.propose.prompt import messages, standing
+    from foretell import api
+    from foretell.cli.told import budget, check_device, named_task
+    from foretell.kernels.search import UNPROPOSED
+    from foretell.runs import existing_run
 
-    wishes = Wishes(policy, forecaster, profile, seed, measurements, seconds, candidates, strategy)
-    found = _existing(run)
-    if found is None:
-        run_dir = Path(run)
-        state = _start(run_dir, task, language or "cpp", device, wishes)
+    settings: dict[str, Any] = {
+        "policy": policy,
+        "forecaster": forecaster,
+        "profile": profile,
+        "seed": seed,
+        "measurements": measurements,
+        "seconds": seconds,
+        "candidates": candidates,
+        "strategy": strategy,
+    }
+    there = existing_run(run)
+    if there is None:
+        chosen = _new(run, task, language or "cpp", settings)
     else:
-        run_dir, state = found
-        _check_same(run_dir, state, task, language, device, wishes)
-    check_open(state, run_dir)
-    chosen = next_parent(state) if parent is None else parent_named(state, parent)
-    remember_asked(run_dir, chosen)
-    wanted, spoken = task_of(state), str(state.config["language"])
-    program = candidate_of(state, chosen)
-    told = messages(wanted, spoken, standing(state, program), _closing(state, run_dir, spoken))
+        wanted = None if task is None else named_task(there, task)
+        chosen = api.open_run(there, task=wanted, language=language, proposer=UNPROPOSED, **settings)
+        check_device(device, chosen.state.device)
+    with chosen, progress_console().status("starting the run") if there is None else nullcontext():
+        if there is None:
+            check_device(device, chosen.device)
+        if there is None or _larger(chosen, settings):
+            chosen.start()
+    chosen.check_open()
+    state = chosen.state
+    closing = _closing(chosen, parent)
+    question = chosen.ask(parent, closing)
     if not as_json:
-        sys.stdout.write("\n\n".join(message.content for message in told) + "\n")
+        sys.stdout.write(question.prompt + "\n")
         return
     document(
         {
-            "run": str(run_dir),
-            "task": wanted.name,
-            "language": spoken,
+            "run": str(chosen.place),
+            "task": chosen.task.name,
+            "language": question.language,
             "device": state.device.name,
-            "parent": {"id": program.id, "source": program.source},
+            "parent": {"id": question.parent, "source": question.program.source},
             "best": state.incumbent,
-            "prompt": _plain(told),
+            "prompt": [{"role": message.role, "content": message.content} for message in question.messages],
             "budget": budget(state),
-            "tell": command_line("tell", run_dir, "FILE"),
+            "tell": command_line("tell", chosen.place, "FILE", "--parent", question.parent),
         }
     )
 
 
-def _existing(given: str) -> tuple[Path, RunState] | None:
-    """The run of that path or name, if there is one; a journal without a whole line is none."""
-    from foretell.cli.runs import RUNS
-    from foretell.kernels.search import load_run
-    from foretell.kernels.store.errors import NoRun
-    from foretell.kernels.store.journal import JOURNAL_NAME
-
-    for path in (Path(given), RUNS / given):
-        if path.is_file():
-            raise BadInput(f"{path} is a file", "the directory of a run, there or not yet", "choose another path")
-        if (path / JOURNAL_NAME).exists():
-            try:
-                return path, load_run(path)
-            except NoRun:
-                continue
-    return None
-
-
-def _start(run_dir: Path, task: str | None, language: str, device: str | None, wishes: Wishes) -> RunState:
-    from dataclasses import replace
-
-    from foretell.cli.inputs import load_task
-    from foretell.cli.parts import bench_of, kind_of, new_parts
-    from foretell.cli.told import check_device
-    from foretell.kernels.search import Search
+def _new(run: str, task: str | None, language: str, settings: dict[str, Any]) -> Run:
+    from foretell import api
+    from foretell.inputs import load_task
+    from foretell.kernels.search import UNPROPOSED
+    from foretell.parts import kind_of
 
     if task is None:
         raise BadInput(
-            f"there is no run {run_dir}",
+            f"there is no run {run}",
             "a run, or --task to start one there",
-            command_line("ask", run_dir, "--task", "softmax", "--language", language),
+            command_line("ask", run, "--task", "softmax", "--language", language),
         )
-    kind = kind_of(language)
-    wanted = load_task(task, kind)
-    parts = new_parts(wanted, replace(wishes, proposer="told"), language)
-    with bench_of(kind) as bench, progress_console().status("starting the run"):
-        check_device(device, bench.device)
-        work = Search(
-            wanted, bench, parts.proposer, parts.forecaster, parts.strategy, parts.policy, parts.config, run_dir
-        )
-        return work.step()
+    wanted = load_task(task, kind_of(language))
+    return api.new_run(wanted, language=language, proposer=UNPROPOSED, run=run, **settings)
 
 
-def _check_same(
-    run_dir: Path, state: RunState, task: str | None, language: str | None, device: str | None, wishes: Wishes
-) -> None:
-    """BadInput where a run that is there is asked for as another one."""
-    from foretell.cli.inputs import load_task
-    from foretell.cli.parts import check_wishes
-    from foretell.cli.told import check_device, task_of
-    from foretell.kernels.tasks import is_path
-
-    if task and is_path(task) and load_task(task, state.device.kind).identity == task_of(state).identity:
-        task = None  # the same, by whatever path it was named
-    for name, value in (("task", task), ("language", language)):
-        if value is not None and value != state.config[name]:
-            raise BadInput(
-                f"the run in {run_dir} is of the {name} {state.config[name]}, not {value}",
-                f"a run of {value}",
-                f"{command_line('ask', run_dir)}, or start another run",
-            )
-    check_wishes(run_dir, state.config, wishes, command_line("ask", run_dir))
-    check_device(device, state.device)
+def _larger(run: Run, settings: dict[str, Any]) -> bool:
+    """Whether a budget was asked for that is larger than the run's own."""
+    budgets = run.state.config["budgets"]
+    return any((settings[name] or 0) > budgets[name] for name in budgets)
 
 
-def _closing(state: RunState, run_dir: Path, language: str) -> str:
+def _closing(run: Run, parent: str | None) -> str:
     """How to answer on the command line."""
-    from foretell.cli.told import left
+    from foretell.kernels.search.asking import next_parent, parent_named
+    from foretell.told import spent_words
 
-    ending = ".cpp" if language == "cpp" else ".py"
+    state = run.state
+    chosen = next_parent(state) if parent is None else parent_named(state, parent)
+    ending = ".cpp" if state.config["language"] == "cpp" else ".py"
     return (
         f"Write the whole program to a file ending in {ending}, or a unified diff against the program to start from to "
-        f"one ending in .diff, and run\n\n    {command_line('tell', run_dir, 'FILE')}\n\n"
+        f"one ending in .diff, and run\n\n    {command_line('tell', run.place, 'FILE', '--parent', chosen)}\n\n"
         "(with --author language-model if a language model wrote it). It answers with the forecast, the decision and, "
         "if it was measured, the result. Several files may be told at once. Then ask again:\n\n"
-        f"    {command_line('ask', run_dir)}\n\nSpent so far: {left(state)}. At the end "
-        f"`{command_line('tell', run_dir, '--finish')}` "
+        f"    {command_line('ask', run.place)}\n\nSpent so far: {spent_words(state)}. At the end "
+        f"`{command_line('tell', run.place, '--finish')}` "
         "measures the winners again."
     )
-
-
-def _plain(told: tuple[Message, ...]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in told]

@@ -112,7 +112,7 @@ def clear(
 
 
 def _open() -> Catalogue:
-    from foretell.cli.parts import catalogue as users_own
+    from foretell.parts import catalogue as users_own
 
     return users_own()
 

@@ -40,11 +40,11 @@ def collect(
 
     Interrupt it at any time; the same command resumes. Then `foretell data import FILE` adds it to the corpus.
     """
-    from foretell.cli.parts import bench_of
     from foretell.kernels.corpus.collect import collect as gather
     from foretell.kernels.corpus.plan import read_plan
     from foretell.kernels.corpus.table import files, known_ids
     from foretell.kernels.store import Catalogue
+    from foretell.parts import bench_of
 
     if not plan.exists():
         raise BadInput(f"there is no plan {plan}", "a plan", "foretell data plan --out plan.jsonl.gz")

@@ -16,6 +16,11 @@ from typing import Any, ParamSpec
 
 import typer
 
+from foretell import errors
+from foretell.errors import BadInput
+
+__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "BadInput", "Problem", "explain", "plainly", "show_problem"]
+
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -40,18 +45,10 @@ class Problem:
         return "\n".join(lines)
 
 
-class BadInput(Exception):
-    """What the user gave cannot be worked with."""
-
-    def __init__(self, what: str, expected: str = "", do: str = "") -> None:
-        super().__init__(what)
-        self.problem = Problem(what, expected, do)
-
-
 def explain(error: BaseException) -> Problem | None:
     """The problem behind a known exception; None for one that is a fault of ours and deserves its traceback."""
     if isinstance(error, BadInput):
-        return error.problem
+        return Problem(error.what, error.expected, error.do)
     if isinstance(error, ModuleNotFoundError):
         from foretell.extras import missing
 
@@ -62,7 +59,7 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.library import UnknownTask
     from foretell.kernels.propose.lm import NoAnswer
     from foretell.kernels.sandbox import NoSandbox
-    from foretell.kernels.search import BenchBroken
+    from foretell.kernels.search import BenchBroken, NoSuchParent
     from foretell.kernels.store import StoreError
     from foretell.kernels.tasks.refusal import BadTask
     from foretell.lm.adapter import WrongBase
@@ -92,6 +89,9 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(str(error), "weights that transformers can read", "name another model, or mend its files")
         case StoreError():
             return _stored(error)
+        case NoSuchParent():
+            what, _, near = str(error).partition("; ")
+            return Problem(what, "the id of a candidate of the run, or its beginning, or reference", near)
         case BenchBroken():
             return Problem(str(error), "a bench that judges what it is given", "foretell doctor", FAILED)
         case NoAnswer():
@@ -149,6 +149,7 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(verb)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        errors.on_note = _note
         try:
             verb(*args, **kwargs)
         except KeyboardInterrupt:
@@ -164,6 +165,12 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(problem.code) from None
 
     return run
+
+
+def _note(text: str) -> None:
+    from foretell.cli.output import progress_console
+
+    progress_console().print(f"note: {text}", markup=False, soft_wrap=True)
 
 
 def show_problem(problem: Problem, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,17 +11,16 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.measure import Files
-from foretell.cli.options import TaskName, forecaster_option
+from foretell.cli.options import ReferenceMs, Sizes, TaskOrProblem, forecaster_option
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.forecasting import INTERVAL
 
 if TYPE_CHECKING:
     from foretell.belief import Forecast
-    from foretell.kernels.candidate import Candidate
-    from foretell.kernels.device import Device
-    from foretell.kernels.protocols import Build, Forecaster, Subject
-    from foretell.kernels.task import Task
+    from foretell.forecasting import Prediction
 
-INTERVAL = 0.8
+    Told = list[tuple[Path, Prediction]]
+
 BAR_WIDTH = 32
 MESSAGE_LINES = 8
 
@@ -30,14 +30,12 @@ _KNOWN = {
     "family new": "the model has seen no operation of this family",
 }
 
-Found = list[tuple[Path, "Candidate", "Build | None", "Forecast"]]
-
 
 @plainly
 def forecast(
-    task: TaskName,
+    task: TaskOrProblem,
     files: Files,
-    forecaster: Annotated[str | None, forecaster_option(default="online; features with --device")] = None,
+    forecaster: Annotated[str | None, forecaster_option(default="online; for a GPU features, or program")] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -47,163 +45,137 @@ def forecast(
             autocompletion=names.devices,
         ),
     ] = None,
-    source_only: Annotated[bool, typer.Option(help="Do not build: forecast from the source alone.")] = False,
+    source_only: Annotated[
+        bool, typer.Option(help="Neither build nor record: forecast from the source alone.")
+    ] = False,
+    size: Sizes = None,
+    reference_ms: ReferenceMs = None,
     as_json: AsJson = False,
 ) -> None:
     """Forecast the speedup of your kernels without running them.
 
     `features` is a model trained on thousands of measured kernels; `online` corrects it by what was measured here.
+    For a GPU the host code runs once on tensors without memory; what fails there cannot run.
     """
-    if device is not None:
-        _for_gpu(task, files, forecaster or "features", device, source_only, as_json)
-        return
-    from foretell.cli.inputs import load_task, read_candidates
-    from foretell.cli.parts import catalogue, forecaster_named
-    from foretell.kernels.bench.cpu import CpuBench
-    from foretell.kernels.protocols import Subject
+    import foretell as ft
+    from foretell.forecasting import device_named
+    from foretell.inputs import load_task
 
-    wanted = load_task(task, "cpu")
-    teller = forecaster_named(forecaster or "online")
-    bench = CpuBench()
-    builds: list[Build | None] = [None] * len(files)
-    try:
-        candidates = read_candidates(wanted, bench.device, files)
-        if not source_only:
-            with progress_console().status("building"):
-                builds = list(bench.build(wanted, candidates))
-    finally:
-        bench.close()
-    with progress_console().status("learning from what was measured here before"):
-        known = catalogue().lessons(wanted, bench.device)
-        teller.learn(wanted, bench.device, known)
-        subjects = [Subject(c, b) for c, b in zip(candidates, builds, strict=True)]
-        forecasts = teller.forecast(wanted, bench.device, subjects)
-    found = list(zip(files, candidates, builds, forecasts, strict=True))
+    target = None if device is None else device_named(device)
+    wanted = load_task(task, "cpu" if target is None else "gpu", size or ())
+    busy = "building" if target is None else f"recording for {target.name}"
+    with progress_console().status("reading" if source_only else busy):
+        predictions = ft.forecast(
+            wanted,
+            files,
+            device=target,
+            forecaster=forecaster,
+            source_only=source_only,
+            reference_ms=reference_ms,
+        )
+    told = list(zip(files, predictions, strict=True))
     if as_json:
-        document(_document(wanted, bench.device, teller.name, len(known), found) | {"troubles": _troubles(teller)})
+        document(_document(told))
     else:
-        _show(wanted, bench.device, teller.name, len(known), found)
-    if _in_trouble(teller, files) or not all(build is None or build.ok for build in builds):
+        _show(task, told)
+    _warn(told)
+    if any(each.trouble is not None or not each.runs for each in predictions):
         raise typer.Exit(FAILED)
 
 
-def _for_gpu(task: str, files: list[Path], teller: str, device: str, source_only: bool, as_json: bool) -> None:
-    from foretell.cli.forecast_gpu import build_for, device_named, parsed, read_gpu_candidates, start_builders
-    from foretell.cli.inputs import load_task
-    from foretell.cli.parts import forecaster_named
-    from foretell.kernels.protocols import Subject
-
-    on, wanted = device_named(device), load_task(task, "gpu")
-    candidates = read_gpu_candidates(wanted, files)
-    if not source_only:
-        start_builders()
-    speaker = forecaster_named(teller)
-    builds = [parsed(c) for c in candidates] if source_only else build_for(on, wanted, candidates)
-    subjects = [Subject(c, b) for c, b in zip(candidates, builds, strict=True)]
-    found = list(zip(files, candidates, builds, speaker.forecast(wanted, on, subjects), strict=True))
-    if as_json:
-        more = {"why": _reasons(speaker, wanted, on, subjects), "troubles": _troubles(speaker)}
-        document(_document(wanted, on, speaker.name, 0, found) | more)
-    else:
-        _show(wanted, on, speaker.name, 0, found, _reasons(speaker, wanted, on, subjects), _basis(speaker))
-    if _in_trouble(speaker, files) or not all(build is None or build.ok for build in builds):
-        raise typer.Exit(FAILED)
-
-
-def _troubles(speaker: Forecaster) -> list[str | None]:
-    """For each forecast why it is not the forecaster's own, where it told so; a language model may have no answer."""
-    return list(getattr(speaker, "last_troubles", ()))
-
-
-def _in_trouble(speaker: Forecaster, files: list[Path]) -> bool:
+def _warn(told: Told) -> None:
     """Say which forecasts are not the forecaster's own."""
-    reasons = list(getattr(speaker, "last_reasons", ())) or [None] * len(files)
-    told = zip(files, _troubles(speaker), reasons, strict=False)
-    found = [(path, why, words) for path, why, words in told if why is not None]
-    for path, why, words in found:
-        because = why if words is None else f"{why}, {words}"
+    for path, each in told:
+        if each.trouble is None:
+            continue
+        because = f"{each.trouble}, {each.trouble_words}" if each.trouble_words else each.trouble
         text = f"no answer about {path} ({because}): what is told of it is the forecast of physics alone"
         progress_console().print(f"warning: {text}", style="yellow", soft_wrap=True, markup=False)
-    return bool(found)
 
 
-def _basis(speaker: Forecaster) -> str:
-    from foretell.kernels.forecast import TrainedForecaster
-
-    if isinstance(speaker, TrainedForecaster):
-        return f"learnt from {speaker.learnt_rows:,} kernels measured elsewhere"
-    return "nothing was measured here yet"
-
-
-def _reasons(speaker: Forecaster, task: Task, device: Device, subjects: list[Subject]) -> list[dict[str, Any] | None]:
-    """Why each forecast is as it is, where the forecaster can tell."""
-    from dataclasses import asdict
-
-    from foretell.kernels.forecast import TrainedForecaster
-    from foretell.kernels.forecast.explain import explain
-    from foretell.kernels.forecast.roofline import build_failed
-
-    if not isinstance(speaker, TrainedForecaster):
-        return [None] * len(subjects)
-    return [None if build_failed(s) else asdict(explain(speaker, task, device, s)) for s in subjects]
+def _document(told: Told) -> dict[str, Any]:
+    _, first = told[0]
+    return {
+        "task": first.task.name,
+        "device": first.device.to_dict(),
+        "forecaster": first.forecaster,
+        "learnt_from": first.learnt_from,
+        "results": [_row(path, each) for path, each in told],
+        "troubles": [each.trouble for _, each in told],
+    } | ({"why": [each.why for _, each in told]} if first.device.kind == "gpu" else {})
 
 
-def _document(task: Task, device: Device, teller: str, learnt: int, found: Found) -> dict[str, Any]:
+def _row(path: Path, told: Prediction) -> dict[str, Any]:
     from foretell.belief import N_BINS, label
 
-    def one(path: Path, candidate: Candidate, build: Build | None, told: Forecast) -> dict[str, Any]:
-        low, high = told.interval(INTERVAL)
-        builds = None if build is None else build.ok
-        head = {"file": str(path), "id": candidate.id, "builds": builds, "message": build.message if build else ""}
-        if build is not None and not build.ok:
-            return head | {"p_fail": 1.0, "speedup": None, "low": None, "high": None, "bins": None}
-        bins = [{"speedup": label(i), "probability": p} for i, p in zip(range(N_BINS), told.bins(), strict=True)]
-        middle = {"p_fail": told.p_fail, "speedup": 2.0**told.median, "low": 2.0**low, "high": 2.0**high}
-        return head | middle | {"interval": INTERVAL, "bins": bins}
-
-    return {
-        "task": task.name,
-        "device": device.to_dict(),
-        "forecaster": teller,
-        "learnt_from": learnt,
-        "results": [one(*row) for row in found],
+    build, found = told.build, told.verdict
+    head = {
+        "file": str(path),
+        "id": told.candidate.id,
+        "builds": None if build is None else build.ok,
+        "message": build.message if build else "",
+        "recorded": None if found is None else {"finding": found.finding.value, "sentence": found.sentence},
     }
+    if not told.runs:
+        return head | {"p_fail": told.p_fail, "speedup": None, "low": None, "high": None, "bins": None}
+    low, high = told.interval()
+    bins = [{"speedup": label(i), "probability": p} for i, p in zip(range(N_BINS), told.forecast.bins(), strict=True)]
+    middle = {"p_fail": told.p_fail, "speedup": told.speedup, "low": low, "high": high}
+    return head | middle | {"interval": INTERVAL, "bins": bins}
 
 
-def _show(
-    task: Task,
-    device: Device,
-    teller: str,
-    learnt: int,
-    found: Found,
-    reasons: list[dict[str, Any] | None] | None = None,
-    basis: str = "nothing was measured here yet",
-) -> None:
-    from rich.markup import escape
-
+def _basis(told: Sequence[Prediction]) -> str:
     from foretell.report.numbers import count
 
+    first = told[0]
+    if first.learnt_from:
+        basis = f"learnt from {count(first.learnt_from, 'measurement')} made here"
+    elif first.forecaster == "features" and first.device.kind == "gpu":
+        from foretell.kernels.forecast import TrainedForecaster
+
+        basis = f"learnt from {TrainedForecaster().learnt_rows:,} kernels measured elsewhere"
+    else:
+        basis = "nothing was measured here yet"
+    return f"{basis}, from the source alone" if all(each.build is None for each in told) else basis
+
+
+def _show(reference: str, told: Told) -> None:
+    from rich.markup import escape
+
     console = people()
-    console.print(f"[bold]{task.name}[/] on {escape(device.name)}, not run")
-    if learnt:
-        basis = f"learnt from {count(learnt, 'measurement')} made here"
-    if all(build is None for _, _, build, _ in found):
-        basis += ", from the source alone"
-    console.print(f"[dim]forecaster {escape(teller)}, {basis}[/]\n")
-    for (path, _, build, told), why in zip(found, reasons or [None] * len(found), strict=True):
-        if build is None or build.ok:
-            _show_one(path, told)
-            if why is not None:
-                _show_why(why)
+    task, device = told[0][1].task, told[0][1].device
+    console.print(f"[bold]{escape(task.name)}[/] on {escape(device.name)}, not run")
+    basis = _basis([each for _, each in told])
+    console.print(f"[dim]forecaster {escape(told[0][1].forecaster)}, {basis}[/]\n")
+    for path, each in told:
+        if each.runs:
+            _show_one(path, each.forecast)
+            _show_recorded(each)
+            if each.why is not None:
+                _show_why(each.why)
         else:
-            _show_unbuilt(path, build)
+            _show_failed(path, each)
     if device.kind == "gpu":
         return
-    paths = [path for path, _, build, _ in found if build is None or build.ok]
+    paths = [path for path, each in told if each.runs]
     if paths:
-        console.print("To find out:", f"[bold]{escape(command_line('measure', task.name, *paths))}[/]", soft_wrap=True)
-        if not learnt:
+        console.print("To find out:", f"[bold]{escape(command_line('measure', reference, *paths))}[/]", soft_wrap=True)
+        if not told[0][1].learnt_from and task.kind == "library":
             console.print(f"To teach the forecaster: [bold]foretell search {task.name} --profile quick[/]")
+
+
+def _show_recorded(told: Prediction) -> None:
+    """What the recording showed, if it is worth a line."""
+    from rich.markup import escape
+
+    if told.verdict is not None and told.verdict.sentence:
+        words = f"{told.verdict.finding}: {_line(told.verdict.sentence)}"
+        people().print(f"  [yellow]{escape(words)}[/]", soft_wrap=True, highlight=False)
+
+
+def _line(text: str) -> str:
+    """Foreign text on one line, without control characters."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _show_one(path: Path, told: Forecast) -> None:
@@ -248,13 +220,17 @@ def _show_why(why: dict[str, Any]) -> None:
     console.print()
 
 
-def _show_unbuilt(path: Path, build: Build) -> None:
+def _show_failed(path: Path, told: Prediction) -> None:
     from rich.markup import escape
 
-    console = people()
-    console.print(f"[red]does not build[/]  {escape(str(path))}")
-    for line in build.message.strip().splitlines()[:MESSAGE_LINES]:
-        console.print(f"  {line}", markup=False, soft_wrap=True)
+    from foretell.report.numbers import percent
+
+    console, message = people(), told.build.message.strip() if told.build else ""
+    said = message.startswith("cannot run: ")
+    head = "cannot run" if said else "does not build"
+    console.print(f"[red]{head}[/]  {escape(str(path))}  [dim]{percent(told.p_fail)} chance that it fails[/]")
+    for line in message.removeprefix("cannot run: ").splitlines()[:MESSAGE_LINES]:
+        console.print(f"  {_line(line)}", markup=False, soft_wrap=True)
     console.print()
 
 

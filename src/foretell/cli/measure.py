@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foretell.cli.errors import FAILED, plainly
-from foretell.cli.options import TaskOrProblem
+from foretell.cli.options import Sizes, TaskOrProblem
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
     from foretell.kernels.measurement import Measurement
-    from foretell.kernels.protocols import Bench
     from foretell.kernels.task import Task
 
     Found = tuple[Path, Candidate, Measurement]
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 Files = Annotated[
     list[Path],
     typer.Argument(metavar="FILE", help="Sources that define the task's entry point.", show_default=False),
-]
-Sizes = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=N", help="Another size: of the workloads, or a number in the task's file (may be repeated)."
-    ),
 ]
 MESSAGE_LINES = 8
 
@@ -40,50 +33,26 @@ def measure(task: TaskOrProblem, files: Files, size: Sizes = None, as_json: AsJs
     C++ files run on this machine's CPU; Python files (Triton, CUDA, torch), bare CUDA files and FlashInfer-Bench
     solutions on its GPU.
     """
-    from foretell.cli.inputs import load_task
+    from foretell.inputs import load_task
+    from foretell.measuring import kind_for, measure_all
+    from foretell.parts import bench_of
 
-    if all(path.suffix in (".py", ".cu", ".json") for path in files):
-        from foretell.cli.measure_gpu import measure_on_gpu
-
-        wanted = load_task(task, "gpu", size or ())
-        device, found = measure_on_gpu(wanted, files)
-    else:
-        wanted = load_task(task, "cpu", size or ())
-        device, found = _measure_on_cpu(wanted, files)
+    kind = kind_for(task, files)
+    wanted = load_task(task, kind, size or ())
+    with (
+        bench_of(kind, "measure a C++ file, or run it on a machine with a GPU", len(files)) as bench,
+        progress_console().status("building and measuring") as status,
+    ):
+        outcomes = measure_all(
+            wanted, files, bench, on_outcome=lambda done: status.update(f"measured {done} of {len(files)}")
+        )
+    found = [(path, each.candidate, each.measurement) for path, each in zip(files, outcomes, strict=True)]
     if as_json:
-        document(_document(wanted, device, found))
+        document(_document(wanted, bench.device, found))
     else:
-        _show(task, wanted, device, found)
+        _show(task, wanted, bench.device, found)
     if not all(outcome.ok for _, _, outcome in found):
         raise typer.Exit(FAILED)
-
-
-def _measure_on_cpu(task: Task, files: list[Path]) -> tuple[Device, list[Found]]:
-    from foretell.cli.inputs import read_candidates
-    from foretell.kernels.bench.cpu import CpuBench
-
-    bench = CpuBench()
-    try:
-        candidates = read_candidates(task, bench.device, files)
-        found = []
-        with progress_console().status("building") as status:
-            for number, (candidate, path) in enumerate(zip(candidates, files, strict=True), start=1):
-                status.update(f"measuring {path.name} ({number} of {len(files)})")
-                for _, outcome in bench.measure(task, [candidate]):
-                    found.append((path, candidate, outcome))
-                    _keep(task, bench, candidate, outcome)
-    finally:
-        bench.close()
-    return bench.device, found
-
-
-def _keep(task: Task, bench: Bench, candidate: Candidate, outcome: Measurement) -> None:
-    """Put it into the catalogue, so that the forecaster can learn from it."""
-    from foretell.cli.parts import catalogue
-
-    [build] = bench.build(task, [candidate])
-    if build.ok:
-        catalogue().put(task, candidate, build, bench.device, outcome)
 
 
 def _document(task: Task, device: Device, found: list[Found]) -> dict[str, Any]:

@@ -70,15 +70,6 @@ RunName = Annotated[
         autocompletion=names.runs,
     ),
 ]
-TaskName = Annotated[
-    str,
-    typer.Argument(
-        metavar="TASK",
-        help="A task; `foretell tasks` lists them.",
-        show_default=False,
-        autocompletion=names.tasks,
-    ),
-]
 TaskOrProblem = Annotated[
     str,
     typer.Argument(
@@ -87,6 +78,16 @@ TaskOrProblem = Annotated[
         show_default=False,
         autocompletion=names.tasks,
     ),
+]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=N", help="Another size: of the workloads, or a number in the task's file (may be repeated)."
+    ),
+]
+ReferenceMs = Annotated[
+    float | None,
+    typer.Option(metavar="MS", callback=positive, help="The reference's time on that GPU, if it is known."),
 ]
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+
+from foretell.errors import command_line
+
+__all__ = ["AsJson", "command_line", "document", "people", "progress_console"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
 
@@ -29,11 +32,6 @@ def _console(stderr: bool) -> Console:
     return Console(
         stderr=stderr, highlight=False, emoji=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
     )
-
-
-def command_line(*words: object) -> str:
-    """A `foretell` command to suggest: every word is quoted for a shell where it needs to be."""
-    return shlex.join(("foretell", *(str(word) for word in words)))
 
 
 def document(data: Any) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
-from foretell.cli.options import TaskOrProblem
+from foretell.cli.options import Sizes, TaskOrProblem
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ WorkloadNumber = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the Program here.", show_default=False)
 ]
-Sizes = Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Another size (may be repeated).")]
 
 
 @plainly
@@ -54,8 +53,8 @@ def record(
     results between runs or is random cannot be recorded, and the reason is given.
     """
     from foretell import extras
-    from foretell.cli.forecast_gpu import device_named
-    from foretell.cli.inputs import load_task, read_text
+    from foretell.forecasting import device_named
+    from foretell.inputs import load_task, read_text
     from foretell.kernels.languages.python_source import language_of
     from foretell.kernels.program_codec import to_bytes
     from foretell.kernels.record.apart import record_apart

@@ -10,7 +10,7 @@ import typer
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.options import RunName
 from foretell.cli.output import people
-from foretell.cli.runs import REPORT_NAME, find_run
+from foretell.runs import REPORT_NAME, find_run
 
 
 @plainly

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foretell.cli import names
-from foretell.cli.errors import FAILED, INTERRUPTED, plainly
+from foretell.cli.errors import FAILED, INTERRUPTED, BadInput, plainly
 from foretell.cli.options import (
-    TaskName,
     budget_option,
     forecaster_option,
     language_option,
@@ -23,10 +22,7 @@ from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.cli.lm_report import LmReport
-    from foretell.cli.parts import Parts
-    from foretell.kernels.protocols import Bench
     from foretell.kernels.search import RunState
-    from foretell.kernels.task import Task
 
 _BUDGETS = "Budgets (whichever is spent first ends the run)"
 _PARTS = "How to search"
@@ -35,7 +31,15 @@ _RUN = "Where it is kept"
 
 @plainly
 def search(
-    task: TaskName,
+    task: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TASK",
+            help="A task, or the file or folder of one of your own (docs/tasks.md); with --resume it may be left out.",
+            show_default=False,
+            autocompletion=names.tasks,
+        ),
+    ] = None,
     profile: Annotated[str | None, profile_option(_BUDGETS)] = None,
     measurements: Annotated[int | None, budget_option(_BUDGETS, "Measure at most this many candidates.")] = None,
     seconds: Annotated[float | None, budget_option(_BUDGETS, "Use at most this much device time.", "SECONDS")] = None,
@@ -89,13 +93,17 @@ def search(
     report: Annotated[bool, typer.Option(help="Write report.html into the run.", rich_help_panel=_RUN)] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Search for a faster kernel, measuring only where it pays."""
-    from foretell.cli.errors import BadInput
-    from foretell.cli.inputs import load_task
-    from foretell.cli.parts import LANGUAGE, Wishes, bench_of, kind_of, new_parts, parts_of_run
-    from foretell.cli.runs import find_run, new_run
+    """Search for a faster kernel, measuring only where it pays.
+
+    A finished run continues with --resume and a larger budget.
+    """
+    from foretell import api
+    from foretell.cli.live import make_view
+    from foretell.cli.lm_report import LmReport
+    from foretell.inputs import load_task
     from foretell.kernels.propose.warm import PREFIX
-    from foretell.kernels.search import load_run, started_here
+    from foretell.parts import LANGUAGE, kind_of
+    from foretell.runs import find_run
 
     if run is not None and resume is not None:
         raise BadInput("--run starts a new run and --resume continues one", "one of the two")
@@ -103,67 +111,51 @@ def search(
         if not use_catalogue:
             raise BadInput("--warm-start needs the catalogue that --no-catalogue ignores", "one of the two")
         proposer = PREFIX + (proposer or "template")
-    there = None if resume is None else find_run(resume)
-    state = None if there is None else load_run(there)
-    config = {} if state is None else state.config
-    written_in = language or config.get("language", LANGUAGE)
-    kind = kind_of(written_in)
-    wanted = load_task(task, kind)
-    wishes = Wishes(policy, forecaster, profile, seed, measurements, seconds, candidates, strategy, proposer, language)
-    if there is None or state is None:
-        parts = new_parts(wanted, wishes, written_in)
+    settings: dict[str, Any] = {
+        "policy": policy,
+        "forecaster": forecaster,
+        "profile": profile,
+        "seed": seed,
+        "measurements": measurements,
+        "seconds": seconds,
+        "candidates": candidates,
+        "strategy": strategy,
+        "proposer": proposer,
+        "use_catalogue": use_catalogue,
+    }
+    if resume is not None:
+        there = find_run(resume)
+        wanted = None if task is None else load_task(task, _kind_of_run(there, language))
+        chosen = api.open_run(there, task=wanted, language=language, must_exist=True, **settings)
     else:
-        parts = parts_of_run(wanted, there, config, wishes, started_here(state))
-    with bench_of(kind) as bench:
-        run_dir = there or new_run(wanted.name, run)
-        state = _search(wanted, bench, parts, run_dir, resume is not None, use_catalogue)
-    conclude(state, run_dir, report, as_json, lm_usage(parts, resumed=resume is not None))
+        if task is None:
+            raise BadInput("there is no task to search", "foretell search TASK", "foretell tasks")
+        spoken = language or LANGUAGE
+        chosen = api.new_run(load_task(task, kind_of(spoken)), language=spoken, run=run, **settings)
+    resumed = resume is not None
+    with chosen, make_view(progress_console(), chosen.parts.config.profile.budgets) as view:
+        chosen.carry_on(view.on_event)
+    if chosen.torn is not None:
+        progress_console().print(f"note: {chosen.torn}", markup=False, soft_wrap=True)
+    conclude(chosen.state, chosen.place, report, as_json, LmReport(chosen.language_models(), resumed))
 
 
-def _search(task: Task, bench: Bench, parts: Parts, run_dir: Path, resumed: bool, use_catalogue: bool) -> RunState:
-    from foretell.cli.live import make_view
-    from foretell.cli.parts import catalogue, warmed
-    from foretell.kernels.search import Search
+def _kind_of_run(run_dir: Path, language: str | None) -> str:
+    from foretell.kernels.search import load_run
+    from foretell.parts import kind_of
 
-    known = catalogue() if use_catalogue else None
-    console = progress_console()
-    with make_view(console, parts.config.profile.budgets) as view:
-        work = Search(
-            task,
-            bench,
-            warmed(parts, task, bench.device, known),
-            parts.forecaster,
-            parts.strategy,
-            parts.policy,
-            parts.config,
-            run_dir,
-            catalogue=known,
-            on_event=view.on_event,
-        )
-        state = work.resume() if resumed else work.run()
-    if work.torn is not None:
-        console.print(f"note: {work.torn}", markup=False, soft_wrap=True)
-    return state
-
-
-def lm_usage(parts: Parts, resumed: bool) -> LmReport:
-    """What the language models of a search were asked and cost in this process."""
-    from foretell.cli.lm_report import LmReport
-    from foretell.lm.usage import usage_of
-
-    usages = (usage_of("proposer", parts.proposer), usage_of("forecaster", parts.forecaster))
-    return LmReport(tuple(one for one in usages if one is not None), resumed)
+    return load_run(run_dir).device.kind if language is None else kind_of(language)
 
 
 def conclude(
     state: RunState, run_dir: Path, report: bool, as_json: bool, language_models: LmReport | None = None
 ) -> None:
     """Write the winner and the report, say what came out, and end with the right exit code."""
-    from foretell.cli.runs import REPORT_NAME
     from foretell.cli.summary import best_path, print_summary, summary_document
     from foretell.kernels.search import StopReason
     from foretell.received import write_plain
     from foretell.report import write_report
+    from foretell.runs import REPORT_NAME
 
     if state.best is not None:
         write_plain(best_path(state, run_dir), state.best.candidate.source.encode("utf-8", "replace"))

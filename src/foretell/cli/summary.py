@@ -68,8 +68,11 @@ def _next(state: RunState, run_dir: Path) -> str:
     task = state.config["task"]
     if state.finished is None or state.finished.reason is StopReason.INTERRUPTED:
         told = state.config.get("proposer") == "told"
-        resume = ("tell", run_dir, "--finish") if told else ("search", task, "--resume", run_dir)
+        resume = ("tell", run_dir, "--finish") if told else ("search", "--resume", run_dir)
         return command_line(*resume)
+    if "task_spec" in state.config:  # its file may be anywhere by now
+        more = 2 * int(state.config["budgets"]["measurements"])
+        return command_line("search", "--resume", run_dir, "--measurements", more)
     if state.best is not None:
         return command_line("measure", task, best_path(state, run_dir))
     seed = int(state.config["seed"]) + 1

@@ -127,7 +127,7 @@ def _signature(task: Task, kind: str) -> str:
 def _described(task: Task, kind: str, device: Device | None) -> dict[str, Any]:
     from foretell.kernels.device import roofline_s
 
-    floors = {w.name: roofline_s(task, w.sizes, device) for w in task.workloads} if device else {}
+    floors = {w.name: roofline_s(task, w, device) for w in task.workloads} if device else {}
     return {
         "name": task.name,
         "family": task.family,
@@ -137,8 +137,8 @@ def _described(task: Task, kind: str, device: Device | None) -> dict[str, Any]:
         "workloads": [
             {
                 "name": w.name,
-                "flops": task.flops(w.sizes),
-                "least_bytes": task.least_bytes(w.sizes),
+                "flops": task.flops_of(w),
+                "least_bytes": task.least_bytes_of(w),
                 "floor_s": floors.get(w.name),
             }
             for w in task.workloads

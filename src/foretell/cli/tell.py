@@ -11,16 +11,13 @@ from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.options import RunName
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.search import conclude
 
 if TYPE_CHECKING:
-    from foretell.kernels.candidate import Candidate, Origin
-    from foretell.kernels.protocols import Bench
-    from foretell.kernels.search import Node, RunState, Search
+    from foretell.kernels.candidate import Candidate
+    from foretell.kernels.search import Node, RunState
 
 INTERVAL = 0.8
-ELSEWHERE = "continue this run on the machine that it was started on"
-_ENDINGS = {"cpp": (".cpp", ".cc", ".cxx")}
-_PATCHES = (".diff", ".patch")
 
 _Told = list[tuple[Path, "Candidate"]]
 
@@ -42,7 +39,7 @@ def tell(
     ] = "person",
     parent: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="The candidate they were made from.", show_default="the one last asked for"),
+        typer.Option(metavar="ID", help="The program they were made from, as ask names it.", show_default="the next"),
     ] = None,
     finish: Annotated[bool, typer.Option("--finish", help="Measure the winners again and end the run.")] = False,
     use_catalogue: Annotated[
@@ -55,9 +52,11 @@ def tell(
     as_json: AsJson = False,
 ) -> None:
     """Submit candidates to a run: each is built, forecast and, where that pays, measured."""
-    from foretell.cli.runs import find_run
-    from foretell.cli.told import asked_parent, candidate_of, check_open, is_over, parent_named, spent
-    from foretell.kernels.search import load_run
+    from foretell import api
+    from foretell.kernels.search import UNPROPOSED
+    from foretell.kernels.search.asking import next_parent, parent_named, program_of
+    from foretell.runs import find_run
+    from foretell.told import file_candidate
 
     given = files or []
     if bool(given) == finish:
@@ -66,130 +65,33 @@ def tell(
             "files that were written, or --finish",
             f"{command_line('tell', run, 'FILE')}, and at the end {command_line('tell', run, '--finish')}",
         )
-    run_dir = find_run(run)
-    state = before = load_run(run_dir)
-    if finish:
-        _end(state, run_dir, use_catalogue, forecaster, as_json)
-        return
-    above = asked_parent(run_dir, state) if parent is None else parent_named(state, parent)
-    told = [(path, _candidate(state, candidate_of(state, above), path, author)) for path in given]
-    fresh = any(candidate.id not in state.known for _, candidate in told)
-    if fresh:
-        check_open(state, run_dir)
-    if fresh or (state.pending and not is_over(state) and spent(state) is None):
-        state = _step(state, run_dir, [candidate for _, candidate in told], above, use_catalogue, forecaster)
-    if as_json:
-        document(_document(before, state, run_dir, told))
-    else:
-        _show(before, state, run_dir, told)
-    if not all(_fine(state, candidate) for _, candidate in told):
-        raise typer.Exit(FAILED)
-
-
-def _candidate(state: RunState, parent: Candidate, path: Path, author: str) -> Candidate:
-    """The candidate in a file; BadInput where it cannot be one of this run."""
-    from foretell.cli.inputs import read_text
-    from foretell.cli.tasks import reference_command
-    from foretell.kernels.candidate import Candidate
-
-    task, language = str(state.config["task"]), str(state.config["language"])
-    hint = "" if "task_spec" in state.config else reference_command(task, state.device.kind)
-    text = read_text(path, f"a program in {language}", hint)
-    if path.suffix.lower() in _PATCHES:
-        text = _patched(path, text, parent, language)
-    else:
-        _check_language(path, text, language)
-    return Candidate(state.reference.task, language, text, _origin(author, path), (parent.id,))
-
-
-def _origin(author: str, path: Path) -> Origin:
-    from foretell.kernels.candidate import Origin
-
     name = author.lower().replace(" ", "-")
     if name not in names.AUTHORS:
         raise BadInput(f"there is no author {author!r}", f"one of {', '.join(names.AUTHORS)}")
-    if name == "person":
-        return Origin("person", {"file": path.name})
-    return Origin("model", {"by": "language model", "file": path.name})
-
-
-def _patched(path: Path, patch: str, parent: Candidate, language: str) -> str:
-    from foretell.kernels.propose.patch import Unapplied, apply_patch
-
-    start = f"the program it was made from ({parent.id})"
-    if parent.language != language:
-        raise BadInput(f"{path} is a patch of {start}, which is {parent.language}", f"a whole program in {language}")
-    text = apply_patch(parent.source, patch)
-    if isinstance(text, Unapplied):
-        what = f"{path} cannot be applied to {start}: {text.message}"
-        raise BadInput(what, "a unified diff that fits exactly", "tell the whole program, or give --parent")
-    return text
-
-
-def _check_language(path: Path, text: str, language: str) -> None:
-    from foretell.kernels.languages.python_source import language_of
-
-    endings = _ENDINGS.get(language, (".py",))
-    expected = f"a {language} program in a file ending in {' '.join(endings)} (or a patch in {' '.join(_PATCHES)})"
-    if path.suffix.lower() not in endings:
-        raise BadInput(f"{path} is not {language} by its ending, and the run is of {language}", expected)
-    if language != "cpp" and language_of(text) != language:
-        raise BadInput(f"{path} is {language_of(text)} by its text, and the run is of {language}", expected)
-
-
-def _search(
-    state: RunState,
-    bench: Bench,
-    run_dir: Path,
-    told: list[Candidate],
-    above: str,
-    keep: bool,
-    forecaster: str | None,
-) -> Search:
-    """The run's own search with the told candidates as its proposer's, made from the program they were made from."""
-    from foretell.cli.parts import Wishes, catalogue, parts_of_run
-    from foretell.cli.told import task_of
-    from foretell.kernels.propose.told import NAME, ToldProposer, ToldStrategy
-    from foretell.kernels.search import Search, started_here
-
-    task, config = task_of(state), state.config
-    wishes = Wishes(forecaster=forecaster)
-    parts = parts_of_run(task, run_dir, {**config, "proposer": NAME}, wishes, started_here(state))
-    return Search(
-        task,
-        bench,
-        ToldProposer(told, str(config["proposer"])),
-        parts.forecaster,
-        ToldStrategy(above, str(config["strategy"])),
-        parts.policy,
-        parts.config,
-        run_dir,
-        catalogue=catalogue() if keep else None,
+    run_dir = find_run(run)
+    chosen = api.open_run(
+        run_dir, proposer=UNPROPOSED, forecaster=forecaster, use_catalogue=use_catalogue, must_exist=True
     )
-
-
-def _step(
-    state: RunState, run_dir: Path, told: list[Candidate], above: str, keep: bool, forecaster: str | None
-) -> RunState:
-    from foretell.cli.parts import bench_of
-
-    with bench_of(state.device.kind, ELSEWHERE) as bench, progress_console().status("building, forecasting, measuring"):
-        work = _search(state, bench, run_dir, told, above, keep, forecaster)
-        state = work.step()
-    if work.torn is not None:
-        progress_console().print(f"note: {work.torn}", markup=False, soft_wrap=True)
-    return state
-
-
-def _end(state: RunState, run_dir: Path, keep: bool, forecaster: str | None, as_json: bool) -> None:
-    from foretell.cli.parts import bench_of
-    from foretell.cli.search import conclude
-    from foretell.cli.told import is_over
-
-    if not is_over(state):
-        with bench_of(state.device.kind, ELSEWHERE) as bench, progress_console().status("measuring the winners again"):
-            state = _search(state, bench, run_dir, [], state.reference.id, keep, forecaster).resume()
-    conclude(state, run_dir, True, as_json)
+    if finish:
+        with chosen, progress_console().status("measuring the winners again"):
+            chosen.finish()
+        conclude(chosen.state, run_dir, True, as_json)
+        return
+    state = chosen.state
+    above = next_parent(state) if parent is None else parent_named(state, parent)
+    language, start = str(state.config["language"]), program_of(state, above)
+    candidates = [file_candidate(path, chosen.task, language, start, name) for path in given]
+    with chosen, progress_console().status("building, forecasting, measuring"):
+        answer = chosen.tell(candidates, above)
+    if chosen.torn is not None:
+        progress_console().print(f"note: {chosen.torn}", markup=False, soft_wrap=True)
+    told = list(zip(given, answer.candidates, strict=True))
+    if as_json:
+        document(_document(answer.before, answer.state, run_dir, told))
+    else:
+        _show(answer.before, answer.state, run_dir, told)
+    if not all(_fine(answer.state, candidate) for candidate in answer.candidates):
+        raise typer.Exit(FAILED)
 
 
 def _fine(state: RunState, candidate: Candidate) -> bool:
@@ -201,7 +103,8 @@ def _fine(state: RunState, candidate: Candidate) -> bool:
 
 
 def _document(before: RunState, state: RunState, run_dir: Path, told: _Told) -> dict[str, Any]:
-    from foretell.cli.told import budget, is_over, spent
+    from foretell.cli.told import budget
+    from foretell.kernels.search import is_over, spent
 
     best, reason = state.best, spent(state)
     return {
@@ -254,7 +157,7 @@ def _author(candidate: Candidate) -> str:
 
 
 def _absent(state: RunState, candidate: Candidate) -> str:
-    from foretell.cli.told import spent
+    from foretell.kernels.search import spent
 
     if candidate.id == state.reference.id:
         return "this is the reference: its speedup is 1"
@@ -264,7 +167,7 @@ def _absent(state: RunState, candidate: Candidate) -> str:
 
 def _unmeasured(state: RunState, node: Node) -> str:
     """Why a candidate that was to be measured was not; nothing for all others."""
-    from foretell.cli.told import spent
+    from foretell.kernels.search import spent
 
     reason = spent(state)
     waiting = node.id in state.pending
@@ -288,7 +191,7 @@ def _also(before: RunState, state: RunState, told: _Told) -> list[Node]:
 
 
 def _next(state: RunState, run_dir: Path) -> str:
-    from foretell.cli.told import is_over, spent
+    from foretell.kernels.search import is_over, spent
 
     if is_over(state):
         return command_line("report", run_dir)
@@ -299,8 +202,8 @@ def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None
     from rich.markup import escape
 
     from foretell.cli.live import outcome_words
-    from foretell.cli.told import left
     from foretell.report.candidates import short
+    from foretell.told import spent_words
 
     console = people()
     console.print(f"[bold]{escape(str(state.config['task']))}[/] on {escape(state.device.name)}\n", soft_wrap=True)
@@ -313,7 +216,7 @@ def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None
     best = state.best
     if best is not None and best.measurement is not None:
         console.print(f"best  {short(best.id)}  {outcome_words(best.measurement)}", markup=False, soft_wrap=True)
-    console.print(f"spent {left(state)}", markup=False, soft_wrap=True)
+    console.print(f"spent {spent_words(state)}", markup=False, soft_wrap=True)
     console.print(f"next  [bold]{escape(_next(state, run_dir))}[/]", soft_wrap=True)
 
 

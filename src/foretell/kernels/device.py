@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foretell.kernels.task import Sizes, Task
+from foretell.kernels.task import Task, Workload
 from foretell.kernels.typed import typed
 
 
@@ -50,9 +50,8 @@ class Device:
         return device
 
 
-def roofline_s(task: Task, sizes: Sizes, device: Device) -> float:
+def roofline_s(task: Task, workload: Workload, device: Device) -> float:
     """Least seconds physics allows for one run: the larger of bytes over bandwidth and FLOPs over peak rate."""
-    memory_s = task.least_bytes(sizes) / device.bandwidth_bytes_per_s
-    dtype = task.inputs[0].dtype if task.inputs else "float32"
-    peak = device.peak_flops.get(dtype, max(device.peak_flops.values()))
-    return max(memory_s, task.flops(sizes) / peak)
+    memory_s = task.least_bytes_of(workload) / device.bandwidth_bytes_per_s
+    peak = device.peak_flops.get(task.dtype, max(device.peak_flops.values()))
+    return max(memory_s, task.flops_of(workload) / peak)

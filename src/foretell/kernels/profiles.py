@@ -468,3 +468,16 @@ TASK_CODE_LIMITS = Limits(
 # CUDA maps the memory of all GPUs and of the host at once.
 GPU_LIMITS = Limits(wall_s=120.0, cpu_s=240.0, memory_bytes=32 << 30, address_bytes=1 << 46, open_files=4096)
 PROBE_LIMITS = Limits(wall_s=60.0, cpu_s=30.0, memory_bytes=1 << 30, scratch_bytes=64 << 20)
+
+
+@dataclass(frozen=True)
+class RecordedEffect:
+    """What a recording changes in a forecast: the share of failures that it does not see, and how far apart in log2
+    two runs of the same steps are measured. Recordings of more than `kept_bytes` are made anew each time."""
+
+    unseen_failures: float = 0.35
+    same_spread_log2: float = 0.05
+    kept_bytes: int = 16 << 20
+
+
+RECORDED = RecordedEffect()

@@ -101,6 +101,23 @@ class Tolerance:
     reason: str
 
 
+@dataclass(frozen=True)
+class WorkloadCost:
+    """What one run of a workload takes, read off the recording of the task's reference.
+
+    `flops` and `least_bytes` are the least that any implementation needs. `dtype` is that of the first input; `inputs`
+    and `outputs` count tensors. `reference_us` is the reference's time, if it is known, or an estimate of it.
+    """
+
+    flops: float
+    least_bytes: float
+    dtype: str = "float32"
+    inputs: int = 0
+    outputs: int = 0
+    reference_us: float | None = None
+    estimated: bool = False
+
+
 def unknown_flops(sizes: Sizes) -> float:
     """The FLOPs of a task of which nobody said what it costs."""
     return 0.0
@@ -119,6 +136,7 @@ class Task:
     written once), so a roofline floor is known for every workload.
     `inputs` and `outputs` are empty where only running the source's code could tell them.
     `files` are the texts that a task of another source consists of, by name; each reference is one of them.
+    `costs` are by name of workload, for tasks without formulas (see `cost.tasks.costed`); no part of its identity.
     """
 
     name: str
@@ -136,6 +154,7 @@ class Task:
     least_bytes_override: Callable[[Sizes], float] | None = field(default=None)
     kind: str = "library"
     files: Mapping[str, str] = field(default_factory=dict)
+    costs: Mapping[str, WorkloadCost] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for workload in (*self.workloads, *self.extra):
@@ -204,6 +223,23 @@ class Task:
     def key(self) -> str:
         """What candidates, journals and caches call it: its name if that is unique, else its identity."""
         return self.identity if self.files else self.name
+
+    def flops_of(self, workload: Workload) -> float:
+        """FLOPs of one run of a workload: recorded, or by the formula; 0 if neither is known."""
+        cost = self.costs.get(workload.name)
+        return self.flops(workload.sizes) if cost is None else cost.flops
+
+    def least_bytes_of(self, workload: Workload) -> float:
+        """Fewest bytes that any implementation must move for a workload: recorded, or by its tensors."""
+        cost = self.costs.get(workload.name)
+        return self.least_bytes(workload.sizes) if cost is None else cost.least_bytes
+
+    @property
+    def dtype(self) -> str:
+        """The type that it computes in: that of its first input, `float32` if that is not known."""
+        if self.inputs:
+            return self.inputs[0].dtype
+        return next((cost.dtype for cost in self.costs.values()), "float32")
 
     def least_bytes(self, sizes: Sizes) -> float:
         """Fewest bytes any implementation must move through memory at these sizes."""

@@ -13,7 +13,7 @@ from foretell.kernels.measurement import Status
 from foretell.kernels.propose.template import TemplateProposer
 from foretell.kernels.protocols import Forecaster, Proposer, Subject
 from foretell.kernels.task import Task
-from tests.kernels.conformance import ForecasterConformance, ProposerConformance
+from foretell.testing.conformance import ForecasterConformance, ProposerConformance
 
 TASK = library.get("softmax")
 

@@ -29,7 +29,7 @@ def test_no_speedup_beyond_the_headroom() -> None:
     measured = [(make_world(0).subjects[0], worked(0.5, reference_us=5000.0))]
     forecaster.learn(TASK, DEVICE, measured)
     forecast = forecaster.forecast(TASK, DEVICE, [measured[0][0]])[0]
-    rooms = [math.log2(5e-3 / least_s(TASK, w.sizes, DEVICE)) for w in TASK.workloads]
+    rooms = [math.log2(5e-3 / least_s(TASK, w, DEVICE)) for w in TASK.workloads]
     assert forecast.knots[-1] == pytest.approx(sum(rooms) / len(rooms))
     assert forecast.knots[0] < -3.0
     assert forecast.interval(0.8)[1] - forecast.interval(0.8)[0] > 2.0
@@ -39,9 +39,9 @@ def test_least_time_is_a_bound_whatever_the_cache_holds() -> None:
     tiny_cache = replace(DEVICE, cache_bytes=0)
     for task in tasks().values():
         for workload in task.workloads:
-            warm, cold = least_s(task, workload.sizes, DEVICE), least_s(task, workload.sizes, tiny_cache)
+            warm, cold = least_s(task, workload, DEVICE), least_s(task, workload, tiny_cache)
             assert 0.0 < warm <= cold
-            assert cold == pytest.approx(max(1e-6, roofline_s(task, workload.sizes, tiny_cache)))
+            assert cold == pytest.approx(max(1e-6, roofline_s(task, workload, tiny_cache)))
 
 
 def test_estimates_before_the_reference_is_measured() -> None:
@@ -52,7 +52,7 @@ def test_estimates_before_the_reference_is_measured() -> None:
 
 
 def test_a_reference_at_its_roofline_leaves_little_room() -> None:
-    known = {w.name: least_s(TASK, w.sizes, DEVICE) / 4.0 for w in TASK.workloads}
+    known = {w.name: least_s(TASK, w, DEVICE) / 4.0 for w in TASK.workloads}
     assert headroom_log2(TASK, DEVICE, known) == 0.25
 
 

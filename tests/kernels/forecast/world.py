@@ -18,7 +18,7 @@ from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import Task
-from tests.kernels.conformance import ForecasterConformance
+from foretell.testing.conformance import ForecasterConformance
 
 TASK = get("softmax")
 DEVICE = FAKE_DEVICE

@@ -19,7 +19,7 @@ from foretell.kernels.search import StopReason, load_run
 from foretell.kernels.search.driver import Informed
 from foretell.kernels.task import Task
 from foretell.lm import BadModelName, Cached, Failure, LanguageModel, Reply, Request, Trouble
-from tests.kernels.conformance import ProposerConformance
+from foretell.testing.conformance import ProposerConformance
 from tests.kernels.propose.world import REFERENCE, SayingModel, ScriptedBench
 from tests.kernels.search.world import TASK, Killed, journal_of, kill_after, make_search, small
 from tests.lm.endpoint_server import Say, completion, serving

@@ -22,9 +22,9 @@ BROKEN, WRONG = program("BROKEN", program("x1.5")), program("WRONG", program("x1
 def state(tmp_path_factory: pytest.TempPathFactory) -> RunState:
     """The parent, its children of every fate, and its sibling that does not build either."""
     run_dir = tmp_path_factory.mktemp("prompt") / "run"
-    told_search(run_dir, [PARENT]).step()
-    told_search(run_dir, [FASTER, BROKEN, WRONG], parent=PARENT.id).step()
-    return told_search(run_dir, [program("int y; BROKEN")]).step()
+    told_search(run_dir).tell([PARENT], REFERENCE.id)
+    told_search(run_dir).tell([FASTER, BROKEN, WRONG], PARENT.id)
+    return told_search(run_dir).tell([program("int y; BROKEN")], REFERENCE.id)
 
 
 def text_of(state: RunState, candidate: Candidate, closing: str = "Go.") -> str:
@@ -68,7 +68,7 @@ def test_shows_kin_fast_and_failed_with_the_compilers_words(state: RunState) -> 
 
 def test_shows_the_doubts_of_the_forecast(tmp_path: Path) -> None:
     told = [PARENT, *(program(f"x1.{i}") for i in range(8))]
-    state = told_search(tmp_path, told, policy="top", profile=small(audit_share=0.0)).step()
+    state = told_search(tmp_path, policy="top", profile=small(audit_share=0.0)).tell(told, REFERENCE.id)
     text = text_of(state, REFERENCE)
     dropped = next(node for node in reversed(state.nodes.values()) if node.measurement is None)
     assert "Others that were not measured" in text

@@ -18,7 +18,7 @@ from foretell.kernels.propose.warm import WarmProposer, best_of
 from foretell.kernels.protocols import Build, Proposer
 from foretell.kernels.store import Catalogue
 from foretell.kernels.task import Task
-from tests.kernels.conformance import ProposerConformance
+from foretell.testing.conformance import ProposerConformance
 from tests.kernels.search.world import TASK, journal_of, make_search
 
 OTHER = replace(FAKE_DEVICE, name="another")

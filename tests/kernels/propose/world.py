@@ -10,9 +10,8 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.policy import make_policy
 from foretell.kernels.profiles import Profile
-from foretell.kernels.propose.told import ToldProposer, ToldStrategy
 from foretell.kernels.protocols import Bench, Build
-from foretell.kernels.search import Event, RunState, Search, SearchConfig, make_strategy
+from foretell.kernels.search import Event, FileJournal, RunJournal, RunState, Search, SearchConfig, make_strategy
 from foretell.kernels.task import Task
 from foretell.lm import Failure, Reply, Request, Usage
 from tests.kernels.search.world import SMALL, TASK
@@ -51,27 +50,24 @@ class ScriptedBench(FakeBench):
 
 def told_search(
     run_dir: Path,
-    told: Sequence[Candidate],
     *,
     bench: Bench | None = None,
     policy: str = "all",
     profile: Profile = SMALL,
-    parent: str = REFERENCE.id,
     on_event: Callable[[Event, RunState], None] | None = None,
+    journal: RunJournal | None = None,
 ) -> Search:
     return Search(
         TASK,
         bench or ScriptedBench(),
-        ToldProposer(told),
+        None,
         FakeForecaster(),
-        ToldStrategy(parent, make_strategy("puct", profile).name),
+        make_strategy("puct", profile),
         make_policy(policy, profile),
         SearchConfig("cpp", 0, profile),
-        run_dir,
+        journal or FileJournal(run_dir, clock=lambda: 0.0, fsync=False),
         on_event=on_event,
-        clock=lambda: 0.0,
         timer=lambda: 0.0,
-        fsync=False,
     )
 
 

@@ -19,7 +19,7 @@ from foretell.kernels.replay.near import NearProposer, codes_of
 from foretell.kernels.replay.result import steps
 from foretell.kernels.replay.standing import standings
 from foretell.kernels.task import Task
-from tests.kernels.conformance import ProposerConformance
+from foretell.testing.conformance import ProposerConformance
 from tests.kernels.evaluate import world as corpora
 from tests.kernels.replay import world
 

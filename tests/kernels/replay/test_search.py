@@ -13,9 +13,17 @@ from foretell.kernels.policy import POLICIES, make_policy
 from foretell.kernels.profiles import QUICK, Budgets
 from foretell.kernels.replay import spaces
 from foretell.kernels.replay.bench import FrozenForecasts, PoolProposer, ReplayBench
-from foretell.kernels.replay.search import ReplaySearch, best_so_far_log2
+from foretell.kernels.replay.search import best_so_far_log2, replay_search
 from foretell.kernels.replay.space_pool import LANGUAGE, space_pool
-from foretell.kernels.search import RunState, Search, SearchConfig, StopReason, make_strategy
+from foretell.kernels.search import (
+    FileJournal,
+    MemoryJournal,
+    RunState,
+    Search,
+    SearchConfig,
+    StopReason,
+    make_strategy,
+)
 from foretell.kernels.store.errors import NoRun
 from tests.kernels.replay import world
 
@@ -29,10 +37,10 @@ def profile(measurements: int) -> object:
     return replace(QUICK, budgets=Budgets(measurements, 1e9, 10_000), batch_size=4, measure_per_batch=2)
 
 
-def replayed(pool: Pool, policy: str, seed: int = 0, measurements: int = 10) -> tuple[RunState, ReplaySearch]:
+def replayed(pool: Pool, policy: str, seed: int = 0, measurements: int = 10) -> tuple[RunState, Search]:
     settings = profile(measurements)
     parts = (FrozenForecasts.flat(pool), make_strategy("puct", settings), make_policy(policy, settings))
-    search = ReplaySearch(pool, *parts, SearchConfig(LANGUAGE, seed, settings))
+    search = replay_search(pool, *parts, SearchConfig(LANGUAGE, seed, settings))
     return search.run(), search
 
 
@@ -56,8 +64,7 @@ def test_a_replay_is_the_run_that_the_driver_makes_on_disk(pool: Pool, policy: s
         make_strategy("puct", settings),
         make_policy(policy, settings),
         SearchConfig(LANGUAGE, 3, settings),
-        tmp_path / "run",
-        fsync=False,
+        FileJournal(tmp_path / "run", fsync=False),
     ).run()
     assert list(state.nodes) == list(on_disk.nodes)
     assert [m for _, m in state.lessons] == [m for _, m in on_disk.lessons]
@@ -71,13 +78,20 @@ def test_everything_measured_ends_at_the_pool_s_best_and_nothing_is_measured_twi
     assert state.best and state.best.candidate.origin.detail["knobs"]["block"] == 64
     curve = best_so_far_log2(state)
     assert len(curve) == 26 and curve == sorted(curve) and curve[-1] == max(pool.rank_log2)
-    assert search.events[-1] is state.finished
+    assert state.finished.best == state.best.id and search.state is state
 
 
-def test_there_is_nothing_to_resume(pool: Pool) -> None:
-    _, search = replayed(pool, "all")
+def test_a_journal_in_memory_holds_the_run(pool: Pool) -> None:
+    settings, journal = profile(10), MemoryJournal()
+    parts = (FrozenForecasts.flat(pool), make_strategy("puct", settings), make_policy("all", settings))
+    search = Search(
+        pool.task, ReplayBench(pool), PoolProposer(pool), *parts, SearchConfig(LANGUAGE, 0, settings), journal
+    )
     with pytest.raises(NoRun):
         search.resume()
+    state = search.run()
+    assert journal.events[-1] is state.finished
+    assert search.resume().measured == state.measured, "finished, and so as it was"
 
 
 def test_seeds_differ_and_repeat(pool: Pool) -> None:

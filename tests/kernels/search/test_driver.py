@@ -356,7 +356,7 @@ def test_unknown_names_are_answered_with_known_ones() -> None:
 def test_the_search_takes_its_parts_in_the_order_of_the_loop(tmp_path: Path) -> None:
     """The signature others write against."""
     from foretell.kernels.bench.fake import FakeForecaster
-    from foretell.kernels.search import make_strategy
+    from foretell.kernels.search import FileJournal, make_strategy
 
     search = Search(
         TASK,
@@ -366,7 +366,7 @@ def test_the_search_takes_its_parts_in_the_order_of_the_loop(tmp_path: Path) -> 
         make_strategy("puct", SMALL),
         make_policy("top", SMALL),
         SearchConfig("cpp", 0, SMALL),
-        tmp_path / "run",
+        FileJournal(tmp_path / "run"),
     )
     assert search.run().best is not None
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foretell.kernels.profiles import QUICK, PuctSettings
 from foretell.kernels.search import Archive, PuctStrategy, Strategy, make_strategy
 from foretell.kernels.search.puct import SCORE_DIGITS
-from tests.kernels.conformance import StrategyConformance, random_archive
+from foretell.testing.conformance import StrategyConformance, random_archive
 
 
 class TestPuct(StrategyConformance):

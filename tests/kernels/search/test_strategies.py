@@ -21,7 +21,7 @@ from foretell.kernels.profiles import QUICK, BeamSettings, Budgets
 from foretell.kernels.search import STRATEGIES, Archive, Strategy, load_run, make_strategy
 from foretell.kernels.search.strategies import BeamStrategy, GreedyStrategy, IslandsStrategy, RandomStrategy
 from foretell.kernels.search.strategy import Cell
-from tests.kernels.conformance import StrategyConformance, random_archive
+from foretell.testing.conformance import StrategyConformance, random_archive
 from tests.kernels.search.world import VariedBench, journal_of, make_search, small
 
 LOOKS_AT_CELLS = {"islands"}

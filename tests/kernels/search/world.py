@@ -13,7 +13,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.policy import make_policy
 from foretell.kernels.profiles import Budgets, Profile
 from foretell.kernels.protocols import Bench, Build, Proposer
-from foretell.kernels.search import Event, RunState, Search, SearchConfig, make_strategy
+from foretell.kernels.search import Event, FileJournal, RunState, Search, SearchConfig, make_strategy
 from foretell.kernels.store import Catalogue
 from foretell.kernels.task import Task
 
@@ -66,12 +66,10 @@ def make_search(
         make_strategy(strategy, profile),
         make_policy(policy, profile),
         SearchConfig("cpp", seed, profile),
-        run_dir,
+        FileJournal(run_dir, clock=lambda: 0.0, fsync=False),
         catalogue=catalogue,
         on_event=on_event,
-        clock=lambda: 0.0,
         timer=lambda: 0.0,
-        fsync=False,
     )
 
 

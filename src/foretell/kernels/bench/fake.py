@@ -89,7 +89,9 @@ class FakeBench:
                     file.write(f"{candidate.id} {hopeless_below}\n")
             if self._delay_s:
                 time.sleep(self._delay_s)
-            yield candidate, self._measure(task, candidate, hopeless_below)
+            build = self._build(candidate)
+            failed = Measurement(build.status, build.message, cost=Cost(build_s=build.seconds), device=self.device.id)
+            yield candidate, self._measure(task, candidate, hopeless_below) if build.ok else failed
 
     def close(self) -> None:
         pass

@@ -62,17 +62,17 @@ def task_numbers(task: Task, device: Device, known_us: References) -> dict[str, 
     Of a task whose work is unknown nothing is said but its inputs and outputs; its headroom is nan.
     """
     known = {
-        "inputs": float(len(task.inputs)),
-        "outputs": float(len(task.outputs)),
-        "item_bytes": float(ITEM_BYTES.get(task.inputs[0].dtype, 1)) if task.inputs else 0.0,
+        "inputs": float(len(task.inputs) or max((cost.inputs for cost in task.costs.values()), default=0)),
+        "outputs": float(len(task.outputs) or max((cost.outputs for cost in task.costs.values()), default=0)),
+        "item_bytes": float(ITEM_BYTES.get(task.dtype, 1)) if task.inputs or task.costs else 0.0,
     }
-    if max(task.least_bytes(w.sizes) for w in task.workloads) < LEAST_BYTES:
+    if max(task.least_bytes_of(w) for w in task.workloads) < LEAST_BYTES:
         return known | {"headroom": math.nan}
-    floors = [max(1e-3, roofline_s(task, w.sizes, device) * 1e6) for w in task.workloads]
+    floors = [max(1e-3, roofline_s(task, w, device) * 1e6) for w in task.workloads]
     times = [known_us.get(w.name, math.nan) for w in task.workloads]
     rooms = [math.log2(t / f) for t, f in zip(times, floors, strict=True) if t > 0.0]
-    flops = [math.log2(max(1.0, task.flops(w.sizes))) for w in task.workloads]
-    moved = [math.log2(max(1.0, task.least_bytes(w.sizes))) for w in task.workloads]
+    flops = [math.log2(max(1.0, task.flops_of(w))) for w in task.workloads]
+    moved = [math.log2(max(1.0, task.least_bytes_of(w))) for w in task.workloads]
     sides = [side for w in task.workloads for side in w.sizes.values() if side > 0]
     count = len(task.workloads)
     return known | {

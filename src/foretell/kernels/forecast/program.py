@@ -6,15 +6,13 @@ recorded is forecast by the roofline alone, with the reason in `last_troubles`.
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from foretell import __version__
 from foretell.belief import Forecast
+from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.cost.steps import ProgramTime, times_of
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed
@@ -22,9 +20,8 @@ from foretell.kernels.measurement import Measurement
 from foretell.kernels.profiles import PROGRAM_FORECAST
 from foretell.kernels.program import Program
 from foretell.kernels.protocols import Subject
-from foretell.kernels.record import Reason, Recording
-from foretell.kernels.store.locations import cache_dir
-from foretell.kernels.task import Task, Workload
+from foretell.kernels.record import Reason
+from foretell.kernels.task import Task
 from foretell.kernels.tasks import BadTask, kernelbench
 
 
@@ -102,8 +99,8 @@ class ProgramForecaster:
         candidate, task = subject.candidate, _runnable(task)
         pairs = []
         for workload in task.workloads[: PROGRAM_FORECAST.workloads]:
-            reference = recorded(task, workload, None, "torch", device)
-            recording = recorded(task, workload, candidate.source, candidate.language, device)
+            reference = recording_of(task, workload, None, "torch", device)
+            recording = recording_of(task, workload, candidate.source, candidate.language, device)
             refused = reference.refusal or recording.refusal
             if refused is not None or reference.program is None or recording.program is None:
                 chance = _P_FAIL.get(refused.reason, wide.p_fail) if recording.refusal and refused else wide.p_fail
@@ -117,29 +114,6 @@ class ProgramForecaster:
 
 
 _P_FAIL: Mapping[Reason, float] = {Reason.BUILD: CERTAIN, Reason.FAILED: 0.8, Reason.OUTPUTS: 0.8}
-# Reasons that come from the code alone, and will be the same next time.
-_LASTING = frozenset(Reason) - {Reason.BUILD, Reason.FAILED, Reason.TASK, Reason.TOO_LARGE, Reason.FORGED}
-
-
-def recorded(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
-    """The recording of a candidate, or of the reference if there is no source; kept on disk by content."""
-    from foretell.kernels.record.apart import record_apart
-    from foretell.kernels.record.job import decoded, encoded
-
-    parts = (task.identity, workload.name, source or "", language, device.id, __version__)
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    path = cache_dir() / "programs" / key[:2] / f"{key}.json"
-    if path.is_file():
-        kept = decoded(path.read_bytes())
-        if kept.refusal is None or kept.refusal.reason is not Reason.FORGED:  # else it is damaged, or of another form
-            return kept
-    recording = record_apart(task, workload, source, language, device)
-    if recording.refusal is None or recording.refusal.reason in _LASTING:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(encoded(recording))
-        partial.replace(path)
-    return recording
 
 
 def _runnable(task: Task) -> Task:

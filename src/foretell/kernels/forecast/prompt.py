@@ -122,10 +122,10 @@ def about_task(task: Task) -> str:
 def about_workloads(task: Task, device: Device | None, reference_s: Mapping[str, float]) -> str:
     rows = []
     for workload in task.workloads:
-        sizes = workload.sizes
-        line = f"- {workload.name}: {task.flops(sizes):.3g} FLOP, at least {task.least_bytes(sizes):.3g} bytes moved"
+        flops, moved = task.flops_of(workload), task.least_bytes_of(workload)
+        line = f"- {workload.name}: {flops:.3g} FLOP, at least {moved:.3g} bytes moved"
         if device is not None:
-            line += f", at least {least_s(task, sizes, device) * 1e6:.3g} us by the device's peak rates"
+            line += f", at least {least_s(task, workload, device) * 1e6:.3g} us by the device's peak rates"
         if workload.name in reference_s:
             line += f"; the reference took {reference_s[workload.name] * 1e6:.4g} us"
         rows.append(line)

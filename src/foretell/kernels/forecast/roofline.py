@@ -15,7 +15,7 @@ from foretell.belief import Forecast
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Subject
-from foretell.kernels.task import Sizes, Task
+from foretell.kernels.task import Task, Workload
 
 CALL_S = 1e-6  # no call, however little it does, is timed below this
 GPU_REFERENCE_EFFICIENCY = 0.25  # share of the roofline that a straightforward GPU program reaches
@@ -29,28 +29,29 @@ _LOSSES_LOG2 = (-6.0, -2.5, -0.5)
 _SHARES = (0.15, 0.4, 0.75, 1.0)
 
 
-def least_s(task: Task, sizes: Sizes, device: Device) -> float:
+def least_s(task: Task, workload: Workload, device: Device) -> float:
     """Least seconds for one run: max(FLOPs / peak rate, bytes / bandwidth), and never below `CALL_S`.
 
     Unlike `device.roofline_s` it grants data that fit the last-level cache the rate at which cores can load
     (cores * clock * vector_bytes), since a warm cache beats main memory; so it is a bound whatever the cache holds.
     """
-    moved = task.least_bytes(sizes)
+    moved = task.least_bytes_of(workload)
     rate = device.bandwidth_bytes_per_s
     if moved <= device.cache_bytes:
         rate = max(rate, device.cores * device.clock_hz * device.vector_bytes)
-    return max(CALL_S, moved / rate, task.flops(sizes) / _peak(task, device))
+    return max(CALL_S, moved / rate, task.flops_of(workload) / _peak(task, device))
 
 
-def estimated_reference_s(task: Task, sizes: Sizes, device: Device) -> float:
+def estimated_reference_s(task: Task, workload: Workload, device: Device) -> float:
     """The reference's time by a simple model, for use until it has been measured.
 
     On a CPU one core does one operation a cycle and then moves the bytes: FLOPs / clock + bytes / bandwidth. On a
     GPU the reference is taken to reach `GPU_REFERENCE_EFFICIENCY` of the roofline.
     """
     if device.kind == "gpu":
-        return least_s(task, sizes, device) / GPU_REFERENCE_EFFICIENCY
-    return CALL_S + task.flops(sizes) / device.clock_hz + task.least_bytes(sizes) / device.bandwidth_bytes_per_s
+        return least_s(task, workload, device) / GPU_REFERENCE_EFFICIENCY
+    moved_s = task.least_bytes_of(workload) / device.bandwidth_bytes_per_s
+    return CALL_S + task.flops_of(workload) / device.clock_hz + moved_s
 
 
 def reference_times_s(measured: Sequence[Measurement]) -> dict[str, float]:
@@ -73,11 +74,11 @@ def headroom_log2(task: Task, device: Device, known_s: Mapping[str, float]) -> f
     """
     rooms = []
     for workload in task.workloads:
-        floor_s = least_s(task, workload.sizes, device)
+        floor_s = least_s(task, workload, device)
         if workload.name in known_s:
             rooms.append(math.log2(known_s[workload.name] / floor_s))
         else:
-            estimate_s = estimated_reference_s(task, workload.sizes, device)
+            estimate_s = estimated_reference_s(task, workload, device)
             rooms.append(math.log2(estimate_s / floor_s) + ESTIMATE_SLACK_LOG2)
     return max(LEAST_HEADROOM_LOG2, fmean(rooms))
 
@@ -118,5 +119,4 @@ class RooflineForecaster:
 
 
 def _peak(task: Task, device: Device) -> float:
-    dtype = task.inputs[0].dtype if task.inputs else "float32"
-    return device.peak_flops.get(dtype, max(device.peak_flops.values(), default=math.inf))
+    return device.peak_flops.get(task.dtype, max(device.peak_flops.values(), default=math.inf))

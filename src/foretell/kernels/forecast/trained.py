@@ -38,7 +38,10 @@ def shipped() -> Model:
 
 @dataclass(frozen=True)
 class Asked:
-    """A subject as the model sees it; without `physics` the task's work is unknown, and `headroom` the usual one."""
+    """A subject as the model sees it.
+
+    Without `physics` the reference's time is an estimate, or unknown, in which case `headroom` is the usual one.
+    """
 
     tier: str
     regime: str
@@ -90,28 +93,34 @@ class TrainedForecaster:
             if math.isnan(headroom):
                 usual = self._model.tiers[tier]
                 headroom = float(usual.typical[usual.names.index("task.headroom")])
-            found.append(Asked(tier, regime, foreign, numbers, headroom, math.isfinite(about["headroom"])))
+            sure = math.isfinite(about["headroom"]) and not any(cost.estimated for cost in task.costs.values())
+            found.append(Asked(tier, regime, foreign, numbers, headroom, sure))
         return found
 
     def reference_us(self, task: Task, device: Device) -> dict[str, float]:
-        """The reference's time on each workload: measured here, on such a device, or carried over; else not known."""
+        """The reference's time on each workload.
+
+        Measured here, on such a device, or carried over; else as the task's costs tell or estimate it, if they do.
+        """
         own = self._known_us.get((task.identity, device.id), {})
         like = self._model.references.get(device.name, {}).get(task.key, {})
         found: dict[str, float] = {}
         for workload in task.workloads:
             name = workload.name
-            known = own.get(name) or like.get(name) or self._carried_us(task, workload, device)
+            cost = task.costs.get(name)
+            said = cost.reference_us if cost is not None else None
+            known = own.get(name) or said or like.get(name) or self._carried_us(task, workload, device)
             found |= {name: known} if known else {}
         return found
 
     def _carried_us(self, task: Task, workload: Workload, device: Device) -> float | None:
         """The time on other devices, as a multiple of what physics allows there, times what it allows here."""
         multiples = [
-            times[task.key][workload.name] * 1e-6 / roofline_s(task, workload.sizes, described(other))
+            times[task.key][workload.name] * 1e-6 / roofline_s(task, workload, described(other))
             for other, times in self._model.references.items()
             if workload.name in times.get(task.key, {}) and described(other).kind == device.kind
         ]
-        return float(np.median(multiples)) * roofline_s(task, workload.sizes, device) * 1e6 if multiples else None
+        return float(np.median(multiples)) * roofline_s(task, workload, device) * 1e6 if multiples else None
 
     @property
     def learnt_rows(self) -> int:

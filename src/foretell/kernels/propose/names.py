@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from foretell.kernels.propose import told
 from foretell.kernels.propose.template import Template, TemplateProposer
 from foretell.kernels.protocols import Proposer
 from foretell.kernels.task import Task
@@ -30,14 +29,12 @@ def make_proposer(name: str, task: Task, language: str) -> Proposer:
     """The proposer of that name; ValueError with the known names, or NoTemplate.
 
     `template` turns knobs at random, `crossover` also mixes those of two parents; names of language models are as in
-    `docs/lm.md`. `told` proposes nothing of its own.
+    `docs/lm.md`.
     """
     if is_model_name(name):
         from foretell.kernels.propose import lm
 
         return lm.from_name(name, language)
-    if name == told.NAME:
-        return told.ToldProposer()
     if name not in PROPOSERS:
         raise ValueError(f"there is no proposer {name!r}; choose one of {', '.join(PROPOSERS)} or a language model")
     template = templates_of(language).get(task.key)

@@ -24,7 +24,7 @@ from foretell.kernels.protocols import Forecaster, Proposer
 from foretell.kernels.replay.bench import FrozenForecasts, PoolProposer, ReplayBench
 from foretell.kernels.replay.grounds import Ground
 from foretell.kernels.replay.near import NearProposer
-from foretell.kernels.replay.search import ReplaySearch, best_so_far_log2
+from foretell.kernels.replay.search import best_so_far_log2, replay_search
 from foretell.kernels.replay.spaces import Space
 from foretell.kernels.search import SearchConfig, StopReason, make_strategy
 from foretell.kernels.tune.tuner import Exhausted, Tuner
@@ -152,7 +152,7 @@ class _Ready:
 
     def _search(self, contender: Contender, seed: int) -> tuple[list[float], int]:
         pool, profile = self._pool, self._profile
-        state = ReplaySearch(
+        state = replay_search(
             pool,
             self._forecaster(contender.forecaster),
             make_strategy(contender.strategy, profile),

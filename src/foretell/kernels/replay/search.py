@@ -1,48 +1,33 @@
-"""The driver of a search over recorded measurements, with its journal kept in memory.
-
-It is the driver itself: rounds, decisions and state are those of a search on a device. Only the way to the disk and
-back is left out, which is most of what a virtual measurement would cost.
-"""
+"""The driver of a search over recorded measurements, with its journal in memory."""
 
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 
 from foretell.kernels.evaluate.pools import Pool
 from foretell.kernels.policy import Policy
 from foretell.kernels.protocols import Forecaster, Proposer
 from foretell.kernels.replay.bench import PoolProposer, ReplayBench
-from foretell.kernels.search import Event, RunState, Search, SearchConfig
+from foretell.kernels.search import MemoryJournal, RunState, Search, SearchConfig
 from foretell.kernels.search.strategy import Strategy
 
 
-class ReplaySearch(Search):
-    """One search over a pool; `events` is its journal. Nothing is written, so there is nothing to resume."""
+def replay_search(
+    pool: Pool,
+    forecaster: Forecaster,
+    strategy: Strategy,
+    policy: Policy,
+    config: SearchConfig,
+    *,
+    bench: ReplayBench | None = None,
+    proposer: Proposer | None = None,
+) -> Search:
+    """A search over a pool: rounds, decisions and state are those of a search on a device, nothing is written.
 
-    def __init__(
-        self,
-        pool: Pool,
-        forecaster: Forecaster,
-        strategy: Strategy,
-        policy: Policy,
-        config: SearchConfig,
-        *,
-        bench: ReplayBench | None = None,
-        proposer: Proposer | None = None,
-    ) -> None:
-        """`bench` and `proposer` are the pool's own unless given: many searches of one pool may share them."""
-        bench, proposer = bench or ReplayBench(pool), proposer or PoolProposer(pool)
-        super().__init__(pool.task, bench, proposer, forecaster, strategy, policy, config, Path(os.devnull))
-        self.events: list[Event] = []
-
-    def run(self) -> RunState:
-        return self._carry_on()
-
-    def _record(self, event: Event) -> None:
-        self.events.append(event)
-        self._state.apply(event)
+    `bench` and `proposer` are the pool's own unless given: many searches of one pool may share them.
+    """
+    bench, proposer = bench or ReplayBench(pool), proposer or PoolProposer(pool)
+    return Search(pool.task, bench, proposer, forecaster, strategy, policy, config, MemoryJournal())
 
 
 def best_so_far_log2(state: RunState) -> list[float]:

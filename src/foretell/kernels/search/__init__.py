@@ -1,10 +1,12 @@
 """Search: strategies, events, the state they fold into, and the loop that drives them."""
 
+from foretell.kernels.search.asking import NoSuchParent, Question, ask, is_over, spent
 from foretell.kernels.search.config import SearchConfig
-from foretell.kernels.search.driver import Search
+from foretell.kernels.search.driver import UNPROPOSED, Search
 from foretell.kernels.search.events import (
     Child,
     Event,
+    Extended,
     Finished,
     Measured,
     Round,
@@ -13,6 +15,7 @@ from foretell.kernels.search.events import (
     Verified,
     event_from,
 )
+from foretell.kernels.search.journals import FileJournal, MemoryJournal, RunJournal
 from foretell.kernels.search.judge import BenchBroken
 from foretell.kernels.search.load import load_run, started_here
 from foretell.kernels.search.puct import PuctStrategy
@@ -22,15 +25,22 @@ from foretell.kernels.search.strategy import Archive, Strategy
 
 __all__ = [
     "STRATEGIES",
+    "UNPROPOSED",
     "Archive",
     "BenchBroken",
     "Child",
     "Event",
+    "Extended",
+    "FileJournal",
     "Finished",
     "Measured",
+    "MemoryJournal",
+    "NoSuchParent",
     "Node",
     "PuctStrategy",
+    "Question",
     "Round",
+    "RunJournal",
     "RunStarted",
     "RunState",
     "Search",
@@ -38,8 +48,11 @@ __all__ = [
     "StopReason",
     "Strategy",
     "Verified",
+    "ask",
     "event_from",
+    "is_over",
     "load_run",
     "make_strategy",
+    "spent",
     "started_here",
 ]

@@ -64,6 +64,12 @@ def completed(config: Mapping[str, Any]) -> dict[str, Any]:
     return {**config, "profile": json.loads(json.dumps(Profile.from_dict(config["profile"]).to_dict()))}
 
 
+def extended(config: Mapping[str, Any], budgets: Mapping[str, float]) -> dict[str, Any]:
+    """A run's configuration with other budgets."""
+    plain = json.loads(json.dumps(dict(budgets)))
+    return {**config, "budgets": plain, "profile": {**config["profile"], "budgets": plain}}
+
+
 def differences(there: Mapping[str, Any], here: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Sentences on where a run's configuration and the one at hand differ; empty where they are the same."""
     found = []

@@ -8,12 +8,10 @@ round r comes from (seed, r) alone: so a run that is killed anywhere and resumed
 from __future__ import annotations
 
 import heapq
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -24,30 +22,32 @@ from foretell.kernels.candidate import PYTHON_LANGUAGES, Candidate, Origin
 from foretell.kernels.measurement import Cost, Measurement
 from foretell.kernels.policy import Action, Choice, Policy, View
 from foretell.kernels.protocols import Bench, Build, Forecaster, Proposer, Subject
-from foretell.kernels.search.config import SearchConfig, completed, differences, last_refit, refit_level
+from foretell.kernels.search.asking import Question, ask, is_over
+from foretell.kernels.search.config import SearchConfig, completed, differences, extended, last_refit, refit_level
 from foretell.kernels.search.events import (
     Again,
     Child,
     Event,
+    Extended,
     Finished,
     Measured,
     Round,
     RunStarted,
     StopReason,
     Verified,
-    event_from,
 )
+from foretell.kernels.search.journals import RunJournal
 from foretell.kernels.search.judge import Judge
-from foretell.kernels.search.load import replay
 from foretell.kernels.search.state import Node, RunState
 from foretell.kernels.search.strategy import Strategy
 from foretell.kernels.store.catalogue import Catalogue
 from foretell.kernels.store.errors import NoRun, OtherRun, RunExists
-from foretell.kernels.store.journal import JOURNAL_NAME, Journal, Torn
+from foretell.kernels.store.journal import Torn
 from foretell.kernels.store.lines import uninterrupted
 from foretell.kernels.store.seal import seal
 from foretell.kernels.task import Task
 
+UNPROPOSED = "told"  # in the place of a proposer's name, in a run whose candidates all come from outside
 OnEvent = Callable[[Event, RunState], None]
 
 
@@ -59,31 +59,29 @@ class Informed(Protocol):
 
 
 class Search:
-    """One run of a search in one directory.
+    """One run of a search, in one journal.
 
-    `run` starts it, `resume` goes on with it; both return the state at the end. `on_event` is called after each event
-    is on disk, with the event and the state it led to. Budgets, batch sizes and the rest are in `config.profile`. The
-    bench is the caller's: close it afterwards. After opening, `torn` tells of a line that a crash had cut short.
+    `run` starts it, `resume` goes on with it; both return the state at the end. Whoever wants the loop for themselves
+    calls `ask` and `tell` as often as they like, and `finish`. `on_event` is called after each event is written, with
+    the event and the state it led to. Budgets, batch sizes and the rest are in `config.profile`. The bench is the
+    caller's: close it afterwards. Without a proposer, candidates come by `tell` alone.
     """
 
     def __init__(
         self,
         task: Task,
         bench: Bench,
-        proposer: Proposer,
+        proposer: Proposer | None,
         forecaster: Forecaster,
         strategy: Strategy,
         policy: Policy,
         config: SearchConfig,
-        run_dir: Path,
+        journal: RunJournal,
         *,
         catalogue: Catalogue | None = None,
         on_event: OnEvent | None = None,
-        clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.perf_counter,
-        fsync: bool = True,
     ) -> None:
-        self.torn: Torn | None = None
         self._task = task
         self._bench = bench
         self._judge = Judge(task, bench, config.profile, catalogue)
@@ -93,61 +91,122 @@ class Search:
         self._policy = policy
         self._profile = config.profile
         self._config = config
-        self._run_dir = run_dir
+        self._journal = journal
         self._on_event = on_event
-        self._clock = clock
         self._timer = timer
-        self._fsync = fsync
         self._state = RunState()
         self._learnt = 0
 
+    @property
+    def torn(self) -> Torn | None:
+        """After opening: the line that a crash had cut short, if there was one."""
+        return self._journal.torn
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands, as far as this object knows."""
+        return self._state
+
     def run(self) -> RunState:
-        """Start the run and carry it to its end; RunExists where the directory already holds one."""
-        with self._open() as self._journal:
-            if self._journal.entries:
-                raise RunExists(self._run_dir)
+        """Start the run and carry it to its end. Raises RunExists if the journal already holds one."""
+        with self._journal:
+            if self._journal.state().started is not None:
+                raise RunExists(self._journal.place)
             return self._carry_on()
 
     def resume(self) -> RunState:
-        """Go on with a run that was killed or interrupted; a finished one is returned as it is.
+        """Go on with a run that was killed or interrupted, or finished with smaller budgets than these.
 
-        NoRun where there is none, OtherRun where it is one with another task, device or configuration.
+        A run that is finished, and whose budgets are these, is returned as it is.
+
+        Raises:
+            NoRun: There is none.
+            OtherRun: It is one with another task, device or configuration, or with larger budgets.
         """
-        if not os.path.lexists(self._run_dir / JOURNAL_NAME):
-            raise NoRun(self._run_dir)
-        with self._open() as self._journal:
-            if not self._journal.entries:
-                raise NoRun(self._run_dir)
+        with self._existing():
             return self._carry_on() if self._take_up() else self._state
 
-    def step(self) -> RunState:
-        """Start the run or go on with it until the proposer has nothing new or a budget is spent, and leave it open.
-
-        For candidates that come from outside, a few at a time. OtherRun as in `resume`; a finished run is returned as
-        it is. Ctrl-C leaves the rest pending: the next step begins with it.
-        """
-        with self._open() as self._journal:
-            if not self._journal.entries or self._take_up():
-                self._advance(more_to_come=True)
+    def start(self) -> RunState:
+        """Start the run if there is none, or take up the one there is, and leave it open."""
+        with self._journal:
+            self._begin()
             return self._state
 
+    def ask(self, parent: str | None = None) -> Question:
+        """The question for the next candidate; starts the run if there is none. Asking changes nothing else."""
+        if self._state.started is None:
+            self.start()
+        return ask(self._state, self._task, parent, strategy=self._strategy)
+
+    def tell(self, candidates: Sequence[Candidate], parent: str) -> RunState:
+        """Put candidates into the run as children of one of its programs, and leave it open.
+
+        Each is built, forecast and, where that pays, measured, within the budgets. What a step before left pending
+        comes first. Starts the run if there is none; a finished one is returned as it is. Ctrl-C leaves the rest
+        pending: the next call begins with it. Raises OtherRun as `resume` does.
+        """
+        with self._journal:
+            if not self._begin():
+                return self._state
+            self._ready()
+            fresh = list({c.id: c for c in candidates if c.id not in self._state.known}.values())
+            while fresh and self._stop_reason() is None and (count := self._room()) > 0:
+                batch, fresh = fresh[:count], fresh[count:]
+                self._round(batch, [parent])
+                self._settle()
+            return self._state
+
+    def finish(self) -> RunState:
+        """Settle what is pending, measure the winners again and end the run; a finished one is returned as it is.
+
+        Raises NoRun and OtherRun as `resume` does.
+        """
+        with self._existing():
+            if self._take_up():
+                self._to_the_end(self._closing)
+            return self._state
+
+    def _existing(self) -> RunJournal:
+        if not self._journal.exists():
+            raise NoRun(self._journal.place)
+        return self._journal
+
+    def _begin(self) -> bool:
+        """Take up the run, or start it; False if it is over."""
+        if self._journal.state().started is not None:
+            return self._take_up()
+        self._state = RunState()
+        self._record(self._run_started())
+        return True
+
     def _take_up(self) -> bool:
-        """Take in what the journal holds; False where the run is over."""
-        self._state = replay(self._journal.path, self._journal.entries)
+        """Take in what the journal holds; False if the run is over."""
+        self._state = self._journal.state()
+        if self._state.started is None:
+            raise NoRun(self._journal.place)
         self._check_same_run()
-        if self._state.finished and self._state.finished.reason is not StopReason.INTERRUPTED:
+        if self._extends():
+            self._record(Extended(asdict(self._profile.budgets)))
+        if is_over(self._state):
             return False
         self._judge.keep_missing(self._state.nodes.values(), self._state.seals)
         return True
 
-    def _open(self) -> Journal:
-        journal = Journal.open(self._run_dir, self._clock, self._fsync)
-        self.torn = journal.torn
-        return journal
+    def _extends(self) -> bool:
+        """Whether these budgets are larger than the run's."""
+        return dict(self._state.config["budgets"]) != asdict(self._profile.budgets)
+
+    def _closing(self) -> StopReason:
+        self._ready()
+        return self._stop_reason() or StopReason.ENDED
 
     def _carry_on(self) -> RunState:
+        self._to_the_end(self._advance)
+        return self._state
+
+    def _to_the_end(self, work: Callable[[], StopReason]) -> None:
         try:
-            reason = self._advance()
+            reason = work()
             self._verify()
             self._finish(reason)
         except KeyboardInterrupt:
@@ -155,17 +214,20 @@ class Search:
                 raise
             if self._state.finished is None:
                 self._finish(StopReason.INTERRUPTED)
-        return self._state
 
-    def _advance(self, more_to_come: bool = False) -> StopReason:
-        """Settle what is pending, then round after round; why there is no further one."""
-        if self._state.started is None:
-            self._record(self._run_started())
+    def _ready(self) -> None:
+        """Teach the forecaster what the run knew at its last round, and settle what is pending."""
         self._learnt = last_refit(self._state.lessons_at_round, self._profile)
         self._forecaster.learn(self._task, self._bench.device, self._state.lessons[: self._learnt])
         self._settle()
+
+    def _advance(self) -> StopReason:
+        """Settle what is pending, then round after round; why there is no further one."""
+        if self._state.started is None:
+            self._record(self._run_started())
+        self._ready()
         while (reason := self._stop_reason()) is None:
-            if not self._round(more_to_come):
+            if not self._round():
                 return StopReason.CANDIDATES if self._to_consider() <= 0 else StopReason.EXHAUSTED
             self._settle()
         return reason
@@ -178,14 +240,17 @@ class Search:
             known = ", ".join(sorted(task.references))
             raise ValueError(f"task {task.name} has no reference in {language!r}; it has one in {known}")
         reference = Candidate(task.key, language, task.references[language], Origin("reference"))
-        config = self._config.resolved(
-            task, self._policy.name, self._strategy.name, self._forecaster.name, self._proposer.name
-        )
+        proposer = UNPROPOSED if self._proposer is None else self._proposer.name
+        config = self._config.resolved(task, self._policy.name, self._strategy.name, self._forecaster.name, proposer)
         return RunStarted(config, self._bench.device, reference, __version__)
 
     def _check_same_run(self) -> None:
-        here = self._run_started()
-        found = differences(completed(self._state.config), here.config)
+        here, there = self._run_started(), completed(self._state.config)
+        if self._proposer is None:  # candidates from outside may be put into any run
+            there = {**there, "proposer": UNPROPOSED}
+        if _covers(asdict(self._profile.budgets), there["budgets"]):
+            there = extended(there, asdict(self._profile.budgets))
+        found = differences(there, here.config)
         if self._state.device.id != here.device.id:
             found.append(f"its device is {self._state.device.id!r}, not {here.device.id!r}")
         if not found and self._state.reference.id != here.reference.id:
@@ -195,7 +260,7 @@ class Search:
                 "a candidate of it has an id that is not its text's: another version wrote it, or it was changed"
             )
         if found:
-            raise OtherRun(self._run_dir, found)
+            raise OtherRun(self._journal.place, found)
 
     def _candidates(self) -> list[Candidate]:
         return [self._state.reference, *(node.candidate for node in self._state.nodes.values())]
@@ -213,20 +278,24 @@ class Search:
     def _to_consider(self) -> int:
         return self._profile.budgets.candidates - self._state.considered
 
-    def _round(self, more_to_come: bool) -> bool:
-        """Make and write down one selection; False where there is nothing new, nor anything to look at again.
+    def _room(self) -> int:
+        """How many candidates the next round may have."""
+        return min(self._profile.batch_size, self._to_consider())
 
-        Where more is to come from outside, candidates of before are looked at again beside new ones only.
+    def _round(self, told: Sequence[Candidate] | None = None, above: Sequence[str] = ()) -> bool:
+        """Make and write down one selection; False if there is nothing new, nor anything to look at again.
+
+        `told` are candidates from outside, made from the programs `above`; without them the proposer is asked.
         """
         number = self._state.rounds
         seeds = np.random.SeedSequence([self._config.seed, number]).spawn(3)
         strategy_rng, proposer_rng, policy_rng = (np.random.default_rng(seed) for seed in seeds)
         started = self._timer()
         self._refit()
-        parents = self._parents(strategy_rng)
+        parents = self._parents(strategy_rng) if told is None else list(above)
         decide_s = self._timer() - started
-        candidates = self._propose(parents, proposer_rng)
-        if not candidates and (more_to_come or not self._policy.reconsiders):
+        candidates = self._propose(parents, proposer_rng) if told is None else list(told)
+        if not candidates and not self._policy.reconsiders:
             return False
         builds = self._judge.build(candidates)
         started = self._timer()
@@ -253,8 +322,8 @@ class Search:
         decide_s += self._timer() - started
         if not children and not again:
             return False
-        above = tuple(parents) if candidates else ()
-        self._record(Round(number, above, children, self._forecaster.name, decide_s, again))
+        expanded = tuple(parents) if candidates else ()
+        self._record(Round(number, expanded, children, self._forecaster.name, decide_s, again))
         return True
 
     def _view(self, number: int, forecasts: tuple[Forecast, ...], fresh: int, to_consider: int) -> View:
@@ -300,10 +369,10 @@ class Search:
 
     def _propose(self, parents: Sequence[str], rng: np.random.Generator) -> list[Candidate]:
         """New and different candidates; a proposer that only repeats itself is asked a few times."""
-        if not parents:
+        if not parents or self._proposer is None:
             return []
         state = self._state
-        count = min(self._profile.batch_size, self._to_consider())
+        count = self._room()
         reference = state.reference
         above = [reference if i == reference.id else state.nodes[i].candidate for i in parents]
         if isinstance(self._proposer, Informed):
@@ -369,13 +438,14 @@ class Search:
 
     def _record(self, event: Event) -> None:
         """Write an event, then take it in as read back: a resumed run must know exactly what this one knows."""
-        event = self._sealed(event)
-        with uninterrupted():
-            entry = self._journal.append(event.name, event.to_payload())
-            event = event_from(entry.event, entry.payload)
-            self._state.apply(event)
-            if isinstance(event, Verified) or (isinstance(event, Measured) and not event.reused):
-                self._judge.keep(self._state.nodes[event.id], event.measurement)
+        if self._journal.durable:
+            with uninterrupted():
+                event = self._journal.append(self._sealed(event))
+                self._state.apply(event)
+                if isinstance(event, Verified) or (isinstance(event, Measured) and not event.reused):
+                    self._judge.keep(self._state.nodes[event.id], event.measurement)
+        else:
+            self._state.apply(self._journal.append(event))
         if self._on_event is not None:
             self._on_event(event, self._state)
 
@@ -391,3 +461,8 @@ class Search:
 def _unbuilt(build: Build) -> Choice:
     words = build.message.strip().splitlines()
     return Choice(Action.DROP, f"does not build ({build.status.value}): {words[0] if words else 'no message'}")
+
+
+def _covers(larger: Mapping[str, float], smaller: Mapping[str, float]) -> bool:
+    """Whether no budget is smaller than the other's."""
+    return all(larger[name] >= smaller[name] for name in larger)

@@ -17,18 +17,20 @@ from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.packed import forecast_from_json, forecast_to_json, measurement_from_json, measurement_to_json
 from foretell.kernels.policy import Action
+from foretell.kernels.profiles import Budgets
 from foretell.kernels.protocols import Build
 from foretell.kernels.search.config import SearchConfig
 from foretell.kernels.typed import typed
 
 
 class StopReason(StrEnum):
-    """Why a run ended. All are final but `interrupted`, which a resumed run leaves behind."""
+    """Why a run ended. All are final but `interrupted`, which a resumed run leaves behind, until it is extended."""
 
     MEASUREMENTS = "measurements"
     SECONDS = "seconds"
     CANDIDATES = "candidates"
     EXHAUSTED = "exhausted"
+    ENDED = "ended"
     INTERRUPTED = "interrupted"
 
     @property
@@ -38,6 +40,7 @@ class StopReason(StrEnum):
             StopReason.SECONDS: "the budget of device seconds is spent",
             StopReason.CANDIDATES: "the budget of candidates is spent",
             StopReason.EXHAUSTED: "the proposer has nothing new to propose",
+            StopReason.ENDED: "it was told to finish with budget left",
             StopReason.INTERRUPTED: "it was interrupted and can be resumed",
         }[self]
 
@@ -235,11 +238,27 @@ class Finished:
         return typed(Finished(StopReason(data["reason"]), data["best"], data["seconds"]))
 
 
-Event = RunStarted | Round | Measured | Verified | Finished
+@dataclass(frozen=True)
+class Extended:
+    """The run goes on with larger budgets; it may have been finished before. Winners are verified anew at its end."""
 
-_KINDS: Mapping[str, type[RunStarted] | type[Round] | type[Measured] | type[Verified] | type[Finished]] = {
-    kind.name: kind for kind in (RunStarted, Round, Measured, Verified, Finished)
-}
+    name: ClassVar[str] = "extended"
+
+    budgets: Mapping[str, float]
+
+    def to_payload(self) -> dict[str, Any]:
+        return {"budgets": dict(self.budgets)}
+
+    @staticmethod
+    def from_payload(data: Mapping[str, Any]) -> Extended:
+        typed(Budgets(**data["budgets"]))
+        return Extended(dict(data["budgets"]))
+
+
+Event = RunStarted | Round | Measured | Verified | Finished | Extended
+_Kind = type[RunStarted] | type[Round] | type[Measured] | type[Verified] | type[Finished] | type[Extended]
+
+_KINDS: Mapping[str, _Kind] = {kind.name: kind for kind in (RunStarted, Round, Measured, Verified, Finished, Extended)}
 
 
 def _candidate(data: Mapping[str, Any]) -> Candidate:

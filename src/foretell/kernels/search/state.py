@@ -14,11 +14,13 @@ from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.policy import Action
 from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.search.config import extended
 from foretell.kernels.search.descriptor import cell_of
 from foretell.kernels.search.events import (
     Again,
     Child,
     Event,
+    Extended,
     Finished,
     Measured,
     Round,
@@ -86,6 +88,7 @@ class RunState:
     def __init__(self) -> None:
         self.started: RunStarted | None = None
         self.finished: Finished | None = None
+        self._config: Mapping[str, Any] | None = None
         self.nodes: dict[str, Node] = {}
         self.seals: dict[str, str] = {}
         self.archive = Archive()
@@ -116,7 +119,7 @@ class RunState:
         if isinstance(event, RunStarted) != (self.started is None):
             raise ValueError(f"event {event.name!r} is out of place: a run starts once, and first")
         if self.finished is not None:
-            if self.finished.reason is not StopReason.INTERRUPTED:
+            if self.finished.reason is not StopReason.INTERRUPTED and not isinstance(event, Extended):
                 raise ValueError(f"event {event.name!r} is out of place: the run is finished")
             self.finished = None
         match event:
@@ -134,6 +137,11 @@ class RunState:
                 self.verify_s += event.measurement.cost.device_s
             case Finished():
                 self.finished = event
+            case Extended():
+                self._config = extended(self.config, event.budgets)
+                for node_id in self.verified:
+                    self.nodes[node_id] = _changed(self.nodes[node_id], verified=None)
+                self.verified.clear()
 
     def _apply_round(self, event: Round) -> None:
         if event.round != self.rounds:
@@ -211,8 +219,8 @@ class RunState:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """The resolved configuration of the run."""
-        return self._started.config
+        """The resolved configuration of the run, with its budgets as they were last extended."""
+        return self._started.config if self._config is None else self._config
 
     @property
     def device(self) -> Device:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import queue
 import threading
@@ -10,11 +9,15 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
+from foretell.kernels.bench.children import SpawnContext
+from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.device import visible_gpus
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.multiprocessor import capability_of
 from foretell.kernels.profiles import GPU_BENCH, GpuEffort
+from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import BadTask, from_spec
 
@@ -28,7 +31,7 @@ class GpuFarm:
     def __init__(self, gpus: Sequence[str] | None = None, effort: GpuEffort = GPU_BENCH) -> None:
         names = list(gpus if gpus is not None else visible_gpus())
         share = max(1, ((os.cpu_count() or 2) - 1) // max(1, len(names)))
-        context = multiprocessing.get_context("spawn")
+        context = SpawnContext()
         self._members: list[tuple[Any, Any]] = []
         for name in names:
             ours, theirs = context.Pipe()
@@ -38,6 +41,14 @@ class GpuFarm:
             self._members.append((process, ours))
         described = [connection.recv() for _, connection in self._members]
         self.device: Device = Device.from_dict(described[0])
+        self._builders: BuilderPool | None = None
+
+    def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
+        """Build all in this process's own builders, in order."""
+        if self._builders is None:
+            self._builders = BuilderPool(capability_of(self.device), multiprocessors=self.device.cores)
+        futures = [self._builders.submit(task, candidate) for candidate in candidates]
+        return [future.result() for future in futures]
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
@@ -65,6 +76,8 @@ class GpuFarm:
             thread.join()
 
     def close(self) -> None:
+        if self._builders is not None:
+            self._builders.close()
         for process, connection in self._members:
             connection.close()
             process.join(20)

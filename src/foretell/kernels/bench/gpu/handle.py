@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import pickle
 import resource
@@ -14,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from foretell.kernels.bench.children import ForkServerContext
 from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.bench.gpu.device import visible_gpus
 from foretell.kernels.measurement import Status
@@ -39,7 +39,7 @@ class DeviceLost(Exception):
 
 def fork_server() -> Any:
     """A context whose processes start with torch and Triton already imported, but no CUDA context."""
-    context = multiprocessing.get_context("forkserver")
+    context = ForkServerContext()
     context.set_forkserver_preload(["foretell.kernels.bench.gpu.preload"])
     return context
 

@@ -90,9 +90,13 @@ def _serve(connection: Connection) -> None:
 
 
 def _ready() -> tuple[Any, Any]:
-    """The platform with a CUDA context, and the state of the process before any candidate has run."""
+    """The platform with a CUDA context, and the state of the process before any candidate has run.
+
+    What the fork server could not import is imported here, before any candidate's clock runs.
+    """
     import torch
 
+    import foretell.kernels.bench.gpu.preload
     import foretell.kernels.bench.gpu.session  # noqa: F401 - before any candidate
     from foretell.kernels.bench.gpu.platform import Cuda
     from foretell.kernels.bench.gpu.tuning import hurry_autotuner

@@ -1,4 +1,4 @@
-"""Candidate files from a person: read, checked, and turned into candidates."""
+"""Tasks and candidates as people name them: a name, a path, a text; read, checked, and turned into values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foretell.cli.errors import BadInput
+from foretell.errors import BadInput, command_line
 from foretell.received import read_plain
 
 if TYPE_CHECKING:
@@ -34,12 +34,64 @@ def load_task(reference: str, kind: str, sizes: Sequence[str] = ()) -> Task:
         changed[name] = int(value)
     task = load(reference, kind, changed)
     if task.device_kind != kind:
-        files = {"cpu": "C++ files", "gpu": "Python files"}[task.device_kind]
-        raise BadInput(
-            f"{reference} is a task for a {task.device_kind.upper()}, and a {kind.upper()} was asked for",
-            f"{files}, which run on a {task.device_kind.upper()}",
-        )
+        raise _other_kind(reference, task, kind)
     return task
+
+
+def for_kind(task: Task, kind: str) -> Task:
+    """A task at the sizes of a kind of device: one of the library has them for both, if it is there for both.
+
+    Raises BadInput if the task is for the other kind.
+    """
+    if task.device_kind == kind:
+        return task
+    if task.kind == "library":
+        from foretell.kernels import library
+
+        return library.get(task.name, kind)
+    raise _other_kind(task.name, task, kind)
+
+
+def _other_kind(reference: str, task: Task, kind: str) -> BadInput:
+    files = {"cpu": "C++ files", "gpu": "Python files"}[task.device_kind]
+    return BadInput(
+        f"{reference} is a task for a {task.device_kind.upper()}, and a {kind.upper()} was asked for",
+        f"{files}, which run on a {task.device_kind.upper()}",
+    )
+
+
+def candidate_of(task: Task, given: Candidate | Path | str, device: Device) -> Candidate:
+    """A candidate as it is, from a file, or from a text of more than one line."""
+    from foretell.kernels.candidate import Candidate, Origin
+    from foretell.kernels.languages.python_source import language_of
+
+    if isinstance(given, Candidate):
+        return given
+    if isinstance(given, str) and "\n" in given:
+        language = "cpp" if device.kind == "cpu" else language_of(given)
+        return Candidate(task.key, language, given, Origin("person"))
+    path = Path(given)
+    return read_candidate(task, device, path) if device.kind == "cpu" else read_gpu_candidate(task, path)
+
+
+def read_gpu_candidate(task: Task, path: Path) -> Candidate:
+    """The candidate in a Python or CUDA file or in a FlashInfer-Bench solution; its language is read off its text."""
+    from foretell.kernels.candidate import Candidate, Origin
+    from foretell.kernels.languages.python_source import language_of
+    from foretell.kernels.tasks.solution import BadSolution, module_of
+
+    expected = "a module with ModelNew, custom_kernel(data), kernel(*inputs) or run(*inputs), or a CUDA file"
+    if path.suffix.lower() not in (".py", ".cu", ".json") and path.exists():
+        raise BadInput(
+            f"{path} is not Python or CUDA by its ending", f"{expected}, for a GPU", "rename it, or leave --device out"
+        )
+    text = read_text(path, expected, "" if task.files else command_line("tasks", task.name, "--kind", "gpu"))
+    if path.suffix == ".json":
+        try:
+            text = module_of(text, task)
+        except BadSolution as error:
+            raise BadInput(f"{path}: {error.what}", error.expected) from error
+    return Candidate(task.key, language_of(text), text, Origin("person", {"file": path.name}))
 
 
 def read_candidates(task: Task, device: Device, paths: Sequence[Path]) -> list[Candidate]:

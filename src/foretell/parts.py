@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foretell.cli.errors import BadInput
-from foretell.cli.names import LANGUAGES
-from foretell.cli.output import command_line
+from foretell.errors import BadInput, command_line, note
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from foretell.kernels.store import Catalogue, CatalogueDamaged
     from foretell.kernels.task import Task
 
+LANGUAGES = ("cpp", "triton", "cuda", "torch")
 LANGUAGE = "cpp"
 CATALOGUE_NAME = "catalogue.sqlite"
 OLD_CATALOGUE_NAME = "catalogue.jsonl"
@@ -43,9 +42,12 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything a search is made of besides its bench and its directory; `warm` says to start from the catalogue."""
+    """Everything a search is made of besides its bench and its journal; `warm` says to start from the catalogue.
 
-    proposer: Proposer
+    Without a proposer, candidates come from outside.
+    """
+
+    proposer: Proposer | None
     forecaster: Forecaster
     strategy: Strategy
     policy: Policy
@@ -72,20 +74,32 @@ def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wi
 
     If the run was not started here, its language models must be named by the user too.
     """
+    from foretell.kernels.profiles import Budgets
     from foretell.kernels.search import SearchConfig
+
+    check_same(task, run_dir, there, wishes)
+    if not started_here:
+        _check_models(run_dir, there, wishes)
+    config = SearchConfig.from_resolved(there)
+    larger = {name: max(value, getattr(wishes, name) or 0) for name, value in there["budgets"].items()}
+    config = replace(config, profile=replace(config.profile, budgets=Budgets(**larger)))
+    return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"], there["proposer"])
+
+
+def check_same(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> None:
+    """BadInput if the user names another task than the run's, or asks for other settings."""
+    from foretell.kernels.search import UNPROPOSED
     from foretell.kernels.tasks import of_run
 
     if there["task"] != task.name or of_run(there, task.device_kind).identity != task.identity:
         raise BadInput(
             f"the run in {run_dir} is of the task {there['task']}, not {task.name}",
             f"a run of {task.name}",
-            command_line("search", there["task"], "--resume", run_dir),
+            command_line("search", "--resume", run_dir),
         )
-    check_wishes(run_dir, there, wishes, command_line("search", task.name, "--resume", run_dir))
-    if not started_here:
-        _check_models(run_dir, there, wishes)
-    config = SearchConfig.from_resolved(there)
-    return _assemble(task, config, there["policy"], there["forecaster"], there["strategy"], there["proposer"])
+    outside = there["proposer"] == UNPROPOSED
+    go_on = command_line("ask", run_dir) if outside else command_line("search", "--resume", run_dir)
+    check_wishes(run_dir, there, wishes, go_on)
 
 
 def _check_models(run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> None:
@@ -106,10 +120,29 @@ def _check_models(run_dir: Path, there: Mapping[str, Any], wishes: Wishes) -> No
             )
 
 
+def own_proposer(parts: Parts, proposer: object) -> Parts:
+    """The parts with a proposer that is not named but given: a Proposer, or a function of a prompt."""
+    from foretell.kernels.propose.lm import LmProposer
+    from foretell.lm.function import NAME, FunctionModel
+
+    if proposer is None or isinstance(proposer, str):
+        return parts
+    if hasattr(proposer, "propose"):
+        return replace(parts, proposer=proposer)  # type: ignore[arg-type]
+    if not callable(proposer):
+        raise BadInput(f"a {type(proposer).__name__} is not a proposer", "a name, a function of a prompt or a Proposer")
+    return replace(parts, proposer=LmProposer(FunctionModel(proposer), parts.config.language, name=NAME))
+
+
 def check_wishes(run_dir: Path, there: Mapping[str, Any], wishes: Wishes, go_on: str) -> None:
-    """BadInput where the user asks a run for other settings than its own; `go_on` is the command without them."""
+    """BadInput where the user asks a run for other settings than its own; `go_on` is the command without them.
+
+    A budget may be larger than the run's: that continues it.
+    """
     known = {**there, **there["budgets"], "profile": there["profile"]["name"]}
     for name, value in vars(wishes).items():
+        if name in there["budgets"] and value is not None and value >= known[name]:
+            continue
         if value is not None and value != known[name]:
             raise BadInput(
                 f"the run in {run_dir} was started with --{name} {known[name]}, not {value}",
@@ -125,19 +158,13 @@ def catalogue() -> Catalogue:
 
     path, old = cache_dir() / CATALOGUE_NAME, cache_dir() / OLD_CATALOGUE_NAME
     if old.exists() and not path.exists():
-        _note(f"{old} is of an earlier version and is not read: its candidates are measured anew; delete it")
+        note(f"{old} is of an earlier version and is not read: its candidates are measured anew; delete it")
     return Catalogue(path, on_damage=_set_aside)
 
 
 def _set_aside(error: CatalogueDamaged, place: Path) -> None:
     what = str(error).partition("): ")[0]
-    _note(f"{what}); it was set aside as {place}, and a new one is begun. Journals of runs are not affected")
-
-
-def _note(text: str) -> None:
-    from foretell.cli.output import progress_console
-
-    progress_console().print(f"note: {text}", markup=False, soft_wrap=True)
+    note(f"{what}); it was set aside as {place}, and a new one is begun. Journals of runs are not affected")
 
 
 def forecaster_named(name: str, seed: int = 0) -> Forecaster:
@@ -163,19 +190,23 @@ def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, st
     return Parts(writer, forecaster_named(forecaster, config.seed), climber, chosen, config, warm)
 
 
-def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None) -> Proposer:
+def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None) -> Proposer | None:
     """The proposer of these parts, which starts from what the catalogue knows where that was asked for."""
     from foretell.kernels.propose.warm import WarmProposer, best_of
 
-    if not parts.warm:
+    if not parts.warm or parts.proposer is None:
         return parts.proposer
     sources = best_of(known, task, parts.config.language, device) if known is not None else []
     return WarmProposer(parts.proposer, sources)
 
 
-def _proposer(name: str, task: Task, language: str) -> Proposer:
+def _proposer(name: str, task: Task, language: str) -> Proposer | None:
     from foretell.kernels.propose.names import NoTemplate, make_proposer, templates_of
+    from foretell.kernels.search import UNPROPOSED
+    from foretell.lm.function import NAME as FUNCTION
 
+    if name in (UNPROPOSED, FUNCTION):
+        return None
     with _as_bad_input():
         try:
             return make_proposer(name, task, language)
@@ -207,22 +238,31 @@ def kind_of(language: str) -> str:
 
 @contextmanager
 def bench_of(
-    kind: str, without_gpu: str = "--language cpp runs on the CPU; or use a machine with a GPU"
+    kind: str, without_gpu: str = "--language cpp runs on the CPU; or use a machine with a GPU", candidates: int = 1
 ) -> Iterator[Bench]:
-    """This machine's bench of a kind. Raises BadInput with the advice `without_gpu` if a GPU is needed and absent."""
+    """This machine's bench of a kind. Raises BadInput with the advice `without_gpu` if a GPU is needed and absent.
+
+    For more than one of the `candidates` all visible GPUs are used.
+    """
     if kind == "cpu":
         from foretell.kernels.bench.cpu import CpuBench
 
         bench: Bench = CpuBench()
     else:
         from foretell.kernels.bench.gpu.bench import GpuBench
-        from foretell.kernels.bench.gpu.device import NoGpu
+        from foretell.kernels.bench.gpu.device import NoGpu, visible_gpus
 
         try:
-            bench = GpuBench()
+            bench = _farm() if candidates > 1 and len(visible_gpus()) > 1 else GpuBench()
         except NoGpu as error:
             raise BadInput(str(error), "a CUDA GPU to measure on", without_gpu) from error
     try:
         yield bench
     finally:
         bench.close()
+
+
+def _farm() -> Bench:
+    from foretell.kernels.bench.gpu.farm import GpuFarm
+
+    return GpuFarm()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foretell.cli.errors import BadInput
+from foretell.errors import BadInput
 
 RUNS = Path("runs")
 REPORT_NAME = "report.html"
@@ -27,6 +27,24 @@ def new_run(task: str, named: Path | None) -> Path:
             number += 1
         else:
             return claimed
+
+
+def existing_run(given: str | Path) -> Path | None:
+    """The directory of the run of that path or name, if there is one; a journal without a whole line is none."""
+    from foretell.kernels.store.errors import NoRun
+    from foretell.kernels.store.journal import JOURNAL_NAME, entries_of
+
+    for path in (Path(given), RUNS / given):
+        if path.is_file() and path.name != JOURNAL_NAME:
+            raise BadInput(f"{path} is a file", "the directory of a run, there or not yet", "choose another path")
+        folder = path.parent if path.name == JOURNAL_NAME and path.is_file() else path
+        if (folder / JOURNAL_NAME).exists():
+            try:
+                next(iter(entries_of(folder)))
+            except NoRun:
+                continue
+            return folder
+    return None
 
 
 def find_run(given: str) -> Path:

@@ -1,0 +1,329 @@
+"""What people import: `import foretell as ft`, then `ft.task`, `ft.forecast`, `ft.explain`, `ft.measure`, `ft.search`.
+
+The command line parses words, calls these functions and prints what they return. A task or candidate may be given as a
+value, as a path, or by name; see docs/api.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from foretell.errors import BadInput
+
+if TYPE_CHECKING:
+    from foretell.explaining import Account
+    from foretell.forecasting import Prediction
+    from foretell.kernels.candidate import Candidate
+    from foretell.kernels.device import Device
+    from foretell.kernels.protocols import Bench, Forecaster, Proposer
+    from foretell.kernels.search import RunJournal
+    from foretell.kernels.search.driver import OnEvent
+    from foretell.kernels.task import Task
+    from foretell.measuring import Outcome
+    from foretell.parts import Parts
+    from foretell.run import Run
+
+    TaskLike = Task | str | Path
+    CandidateLike = Candidate | str | Path
+
+__all__ = ["BadInput", "explain", "forecast", "measure", "new_run", "open_run", "search", "task"]
+
+
+def task(reference: TaskLike, kind: str | None = None, sizes: Mapping[str, int] | None = None) -> Task:
+    """The task that a name or path stands for; a Task is returned as it is.
+
+    Args:
+        reference: A name of the library, or the path of a problem file, folder or definition (docs/tasks.md).
+        kind: `cpu` or `gpu`: the sizes that a task of the library is wanted at; by default those of a CPU.
+        sizes: Sizes to change, such as `{"rows": 64}`.
+
+    Raises:
+        BadInput: The task is for the other kind of device.
+        BadTask: The file or folder is not a task.
+        UnknownTask: There is no such task in the library.
+    """
+    from foretell.inputs import for_kind
+    from foretell.kernels import library
+    from foretell.kernels.task import Task
+    from foretell.kernels.tasks import is_path, load
+
+    if not isinstance(reference, Task):
+        name = str(reference)
+        if kind is None and not isinstance(reference, Path) and not is_path(name):
+            kind = "gpu" if name not in library.tasks() and name in library.tasks("gpu") else "cpu"
+        reference = load(reference, kind or "cpu", sizes)
+    return reference if kind is None else for_kind(reference, kind)
+
+
+@overload
+def forecast(  # type: ignore[overload-overlap]
+    task: TaskLike,
+    candidates: CandidateLike,
+    *,
+    device: str | Device | None = ...,
+    forecaster: str | Forecaster | None = ...,
+    source_only: bool = ...,
+    reference_ms: float | None = ...,
+) -> Prediction: ...
+@overload
+def forecast(
+    task: TaskLike,
+    candidates: Sequence[CandidateLike],
+    *,
+    device: str | Device | None = ...,
+    forecaster: str | Forecaster | None = ...,
+    source_only: bool = ...,
+    reference_ms: float | None = ...,
+) -> list[Prediction]: ...
+def forecast(
+    task: TaskLike,
+    candidates: CandidateLike | Sequence[CandidateLike],
+    *,
+    device: str | Device | None = None,
+    forecaster: str | Forecaster | None = None,
+    source_only: bool = False,
+    reference_ms: float | None = None,
+) -> Prediction | list[Prediction]:
+    """What a measurement of a candidate would show, without running it on a device.
+
+    Args:
+        task: The task, or its name or path.
+        candidates: One candidate (a path, a text or a Candidate), or a list of them.
+        device: The GPU to forecast for, which need not be there: `h200`, `a100`, ...; by default this machine's CPU.
+        forecaster: Name of a forecaster, or one of your own; by default `online` on the CPU. For a GPU it is `features`
+            if the task is of the library, or nothing may be recorded, else `program`.
+        source_only: Neither build nor record: forecast from the source alone.
+        reference_ms: The reference's time on that GPU at the first workload, if it is known.
+
+    Returns:
+        A Prediction, or a list of them for a list of candidates.
+    """
+    from foretell.forecasting import forecast_on_cpu, forecast_on_gpu, usual_forecaster
+    from foretell.parts import forecaster_named
+
+    single = not isinstance(candidates, Sequence) or isinstance(candidates, str)
+    given: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
+    if device is None:
+        found = _forecast_here(task, given, forecaster or "online", source_only, forecast_on_cpu)
+    else:
+        target = _device(device)
+        wanted = _task(task, "gpu")
+        from foretell.inputs import candidate_of
+
+        read = [candidate_of(wanted, each, target) for each in given]
+        chosen = forecaster or usual_forecaster(wanted, source_only)
+        speaker = forecaster_named(chosen) if isinstance(chosen, str) else chosen
+        us = None if reference_ms is None else reference_ms * 1e3
+        found = forecast_on_gpu(wanted, read, target, speaker, source_only, us)
+    return found[0] if single else found
+
+
+def _forecast_here(
+    task: TaskLike,
+    given: Sequence[CandidateLike],
+    forecaster: str | Forecaster,
+    source_only: bool,
+    forecast_on_cpu: Callable[..., list[Prediction]],
+) -> list[Prediction]:
+    from foretell.inputs import candidate_of
+    from foretell.parts import bench_of, forecaster_named
+
+    wanted = _task(task, "cpu")
+    speaker = forecaster_named(forecaster) if isinstance(forecaster, str) else forecaster
+    with bench_of("cpu") as bench:
+        candidates = [candidate_of(wanted, each, bench.device) for each in given]
+        builds = [None] * len(candidates) if source_only else bench.build(wanted, candidates)
+        return forecast_on_cpu(wanted, candidates, bench.device, speaker, builds)
+
+
+def explain(
+    task: TaskLike,
+    candidate: CandidateLike | None = None,
+    *,
+    device: str | Device = "h200",
+    workload: int = 1,
+    reference_ms: float | None = None,
+) -> Account:
+    """Where the time goes, without a GPU: the reference and a candidate side by side, by recording, dry run, roofline.
+
+    Args:
+        task: The task for a GPU, or its name or path.
+        candidate: What to put beside the reference.
+        device: The GPU to explain it for; it need not be there.
+        workload: Number of the workload, counted from 1.
+        reference_ms: The reference's time there, if it is known.
+    """
+    from foretell.explaining import account
+    from foretell.inputs import candidate_of
+
+    target, wanted = _device(device), _task(task, "gpu")
+    workloads = (*wanted.workloads, *wanted.extra)
+    if not 1 <= workload <= len(workloads):
+        raise BadInput(f"there is no workload {workload}", f"a number from 1 to {len(workloads)}")
+    read = None if candidate is None else candidate_of(wanted, candidate, target)
+    return account(wanted, workloads[workload - 1], read, target, reference_ms)
+
+
+@overload
+def measure(  # type: ignore[overload-overlap]
+    task: TaskLike, candidates: CandidateLike, *, bench: Bench | None = ..., keep: bool = ...
+) -> Outcome: ...
+@overload
+def measure(
+    task: TaskLike, candidates: Sequence[CandidateLike], *, bench: Bench | None = ..., keep: bool = ...
+) -> list[Outcome]: ...
+def measure(
+    task: TaskLike,
+    candidates: CandidateLike | Sequence[CandidateLike],
+    *,
+    bench: Bench | None = None,
+    keep: bool = True,
+) -> Outcome | list[Outcome]:
+    """Check and time candidates against the task's reference, on this machine's CPU or GPU.
+
+    Args:
+        task: The task, or its name or path.
+        candidates: One candidate (a path, a text or a Candidate), or a list of them.
+        bench: Where to measure; by default the CPU for a task with a C++ reference, else this machine's GPU.
+        keep: Put results into the user's catalogue, from which forecasters learn.
+    """
+    from foretell.measuring import kind_for, measure_all
+    from foretell.parts import bench_of
+
+    single = not isinstance(candidates, Sequence) or isinstance(candidates, str)
+    given: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
+    if bench is not None:
+        found = measure_all(_task(task, bench.device.kind), given, bench, keep)
+    else:
+        kind = kind_for(task, given)
+        wanted = _task(task, kind)
+        with bench_of(kind, "measure a C++ file, or use a machine with a GPU", len(given)) as own:
+            found = measure_all(wanted, given, own, keep)
+    return found[0] if single else found
+
+
+def search(
+    task: TaskLike,
+    *,
+    language: str | None = None,
+    proposer: str | Callable[[str], str] | Proposer | None = None,
+    run: str | Path | None = None,
+    keep: bool = True,
+    bench: Bench | None = None,
+    on_event: OnEvent | None = None,
+    **settings: Any,
+) -> Run:
+    """Search for a faster kernel, and return the finished run.
+
+    Args:
+        task: The task, or its name or path.
+        language: `cpp` (this CPU), `triton`, `cuda` or `torch` (this machine's GPU); by default what the task is for.
+        proposer: Who writes candidates: a name (`template`, `crossover`, a language model as in docs/lm.md), a function
+            that takes a prompt and returns a language model's answer, or a Proposer.
+        run: Directory for the run; by default `runs/TASK-N`.
+        keep: With False the run is kept in memory alone.
+        bench: Where to measure; by default this machine's.
+        on_event: Called after each event, with the event and the state.
+        **settings: `measurements`, `seconds`, `candidates`, `profile`, `policy`, `forecaster`, `strategy`, `seed`,
+            `use_catalogue`.
+    """
+    made = new_run(task, language=language, proposer=proposer, run=run, keep=keep, bench=bench, **settings)
+    with made:
+        return made.carry_on(on_event)
+
+
+def new_run(
+    task: TaskLike,
+    *,
+    language: str | None = None,
+    proposer: str | Callable[[str], str] | Proposer | None = None,
+    run: str | Path | None = None,
+    keep: bool = True,
+    bench: Bench | None = None,
+    use_catalogue: bool = True,
+    **settings: Any,
+) -> Run:
+    """A run that is not started yet; arguments as those of `search`."""
+    from foretell.kernels.search import UNPROPOSED, FileJournal, MemoryJournal
+    from foretell.parts import Wishes, kind_of, new_parts, own_proposer
+    from foretell.run import Run
+    from foretell.runs import new_run as new_directory
+
+    spoken = language or ("cpp" if globals()["task"](task).device_kind == "cpu" else "triton")
+    wanted = _task(task, kind_of(spoken))
+    named = proposer if isinstance(proposer, str) or proposer is None else None
+    wishes = Wishes(proposer=named or (UNPROPOSED if proposer is not None else None), **settings)
+    parts = own_proposer(new_parts(wanted, wishes, spoken), proposer)
+
+    def journal() -> RunJournal:
+        return FileJournal(new_directory(wanted.name, None if run is None else Path(run))) if keep else MemoryJournal()
+
+    return Run(wanted, lambda: parts, journal, bench, use_catalogue)
+
+
+def open_run(
+    path: str | Path,
+    *,
+    task: TaskLike | None = None,
+    language: str | None = None,
+    proposer: str | Callable[[str], str] | Proposer | None = None,
+    bench: Bench | None = None,
+    use_catalogue: bool = True,
+    must_exist: bool = False,
+    **settings: Any,
+) -> Run:
+    """The run in a directory, to be read, asked, told or carried on; a new one if there is none and a task is given.
+
+    Args:
+        path: The directory, or the name of a run below `runs/`.
+        task: For a new run, its task; for one that is there it must be the same.
+        language: For a new run, as in `search`.
+        proposer: A function or Proposer that takes part from now on, or the name of the run's own; `told` leaves the
+            run's own out, so that candidates come by `tell` alone.
+        bench: Where to measure; by default this machine's.
+        use_catalogue: Reuse measurements made before, and keep new ones.
+        must_exist: Raise NoRun if there is none, instead of starting one.
+        **settings: For a new run, as in `search`. Budgets that are larger than the run's continue it, also if it is
+            finished.
+    """
+    from foretell.kernels.search import UNPROPOSED, FileJournal, load_run, started_here
+    from foretell.kernels.store import NoRun
+    from foretell.kernels.tasks import of_run
+    from foretell.parts import Wishes, check_same, own_proposer, parts_of_run
+    from foretell.run import Run
+    from foretell.runs import existing_run
+
+    found = existing_run(path)
+    if found is None and must_exist:
+        raise NoRun(Path(path))
+    if found is None:
+        if task is None:
+            raise BadInput(f"there is no run {path}", "the directory of a run, or a task to start one there")
+        writer = UNPROPOSED if proposer is None else proposer
+        return new_run(task, language=language, proposer=writer, run=path, bench=bench, use_catalogue=use_catalogue,
+                       **settings)  # fmt: skip
+    state = load_run(found)
+    kind = state.device.kind
+    wanted = of_run(state.config, kind) if task is None else _task(task, kind)
+    outside = proposer == UNPROPOSED
+    named = proposer if isinstance(proposer, str) and not outside else None
+    wishes = Wishes(proposer=named, language=language, **settings)
+    check_same(wanted, found, state.config, wishes)
+    config = {**state.config, "proposer": UNPROPOSED} if outside else state.config
+
+    def parts() -> Parts:
+        return own_proposer(parts_of_run(wanted, found, config, wishes, started_here(state)), proposer)
+
+    return Run(wanted, parts, FileJournal(found), bench, use_catalogue)
+
+
+def _task(reference: TaskLike, kind: str) -> Task:
+    return task(reference, kind)
+
+
+def _device(given: str | Device) -> Device:
+    from foretell.forecasting import device_named
+
+    return device_named(given) if isinstance(given, str) else given

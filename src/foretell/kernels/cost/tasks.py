@@ -1,0 +1,80 @@
+"""What a task costs, read off its recorded reference: for tasks of others, whose work no formula tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from foretell.kernels.cost.recordings import recording_of
+from foretell.kernels.cost.steps import times_of
+from foretell.kernels.cost.work import work_of
+from foretell.kernels.device import Device
+from foretell.kernels.program import Program
+from foretell.kernels.record.refusal import Recording
+from foretell.kernels.task import Task, WorkloadCost
+
+
+@dataclass(frozen=True)
+class Costed:
+    """A task whose `costs` are filled in as far as its reference could be recorded, and those recordings by workload.
+
+    `refusal` says why the first workload that could not be recorded was not; empty if all were.
+    """
+
+    task: Task
+    recordings: Mapping[str, Recording]
+
+    @property
+    def reference(self) -> Recording:
+        """The recording of the first workload."""
+        return self.recordings[self.task.workloads[0].name]
+
+    @property
+    def refusal(self) -> str:
+        return next((str(each.refusal) for each in self.recordings.values() if not each.ok), "")
+
+
+def costed(task: Task, device: Device, reference_us: float | None = None) -> Costed:
+    """Record a GPU task's reference at its timed workloads, in processes of their own, and cost it.
+
+    Args:
+        task: A task for a GPU. One of the library keeps its formulas, and only its first workload is recorded.
+        device: The GPU that it is recorded for; it need not be there.
+        reference_us: The reference's time at the first workload, if it is known.
+    """
+    formulas = task.kind == "library"
+    recordings: dict[str, Recording] = {}
+    for workload in task.workloads[: 1 if formulas else None]:
+        recordings[workload.name] = recording_of(task, workload, None, "torch", device)
+        if not recordings[workload.name].ok:
+            break
+    programs = [recording.program for recording in recordings.values() if recording.program is not None]
+    costs: dict[str, WorkloadCost] = {}
+    if not formulas and len(programs) == len(task.workloads):
+        costs = {name: cost_of(program, device) for name, program in zip(recordings, programs, strict=True)}
+    return Costed(replace(task, costs=_known(task, costs, reference_us)), recordings)
+
+
+def _known(task: Task, costs: Mapping[str, WorkloadCost], reference_us: float | None) -> dict[str, WorkloadCost]:
+    """Costs with the reference's time as it is known; at other workloads in proportion to what was estimated."""
+    if reference_us is None:
+        return dict(costs)
+    first = task.workloads[0]
+    estimate = costs[first.name].reference_us if first.name in costs else None
+    if not estimate:
+        work = WorkloadCost(task.flops_of(first), task.least_bytes_of(first), task.dtype)
+        return {first.name: replace(work, reference_us=reference_us)} if task.kind == "library" else dict(costs)
+    share = reference_us / estimate
+    return {
+        name: replace(cost, reference_us=share * (cost.reference_us or 0.0), estimated=False)
+        for name, cost in costs.items()
+    }
+
+
+def cost_of(program: Program, device: Device) -> WorkloadCost:
+    """The cost of the workload that a reference's Program was recorded for, with an estimate of its time."""
+    work = work_of(program)
+    us = times_of(program, device).device_us
+    dtype = next((view.dtype for view in program.inputs if view.dtype.startswith(("float", "bfloat"))), "float32")
+    counts = (len(program.inputs), len(program.outputs))
+    return WorkloadCost(work.flops, work.least_bytes, dtype, *counts, reference_us=us, estimated=True)

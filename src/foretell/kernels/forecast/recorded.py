@@ -1,0 +1,153 @@
+"""What a recording says about a forecast: whether the candidate can run at all, and what is left to fail if it does.
+
+The reference is the control. Where it cannot be recorded, something else than the candidate is in the way, and nothing
+is held against anyone; where it can, a candidate that fails by itself cannot run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from foretell.belief import Forecast
+from foretell.kernels.cost.kernels import features_of
+from foretell.kernels.device import Device
+from foretell.kernels.forecast.roofline import CERTAIN
+from foretell.kernels.measurement import Status
+from foretell.kernels.profiles import RECORDED
+from foretell.kernels.program import LibraryCall, Program, Role, View, buffers_written
+from foretell.kernels.protocols import Build
+from foretell.kernels.record.refusal import Reason, Recording, Refusal
+
+
+class Finding(StrEnum):
+    """What is known of a candidate before any device has seen it."""
+
+    RUNS = "runs"
+    SAME = "does what the reference does"
+    CANNOT_RUN = "cannot run"
+    UNKNOWN = "was not recorded"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A finding with a sentence that says why; `status` is what a bench would be expected to say."""
+
+    finding: Finding
+    sentence: str = ""
+    status: Status = Status.OK
+
+
+# What a candidate is not to blame for: packages, compilers and devices that are missing where it is recorded.
+_SURROUNDINGS = re.compile(
+    r"ModuleNotFoundError|No module named|ImportError|nvcc|[Nn]o C\+\+ compiler|CUDA_HOME|cannot find -l|NVIDIA driver"
+    r"|No CUDA GPUs|no CUDA-capable device|not compiled with CUDA|\.so[.\d]*: cannot open|No space left|MemoryError"
+    r"|Too many open files|Resource temporarily unavailable|Permission denied|Operation not permitted"
+    r"|Read-only file system|did not finish within|its process \w+:|it took more than"
+)
+_OWN_FAULTS = {
+    Reason.BUILD: Status.COMPILE_ERROR,
+    Reason.FAILED: Status.LAUNCH_ERROR,
+    Reason.OUTPUTS: Status.WRONG,
+    Reason.TASK: Status.CRASH,
+}
+
+
+def verdict(reference: Recording, candidate: Recording) -> Verdict:
+    """What the recording of a candidate shows beside that of the reference at the same workload."""
+    if candidate.refusal is not None:
+        return _refused(reference, candidate.refusal)
+    if candidate.program is None or reference.program is None:
+        return Verdict(Finding.UNKNOWN, f"the reference could not be recorded ({reference.refusal})")
+    mine, theirs = candidate.program, reference.program
+    if difference := _outputs_differ(theirs, mine):
+        return Verdict(Finding.CANNOT_RUN, difference, Status.WRONG)
+    if _hands_back(mine) and not _hands_back(theirs):
+        sentence = "it returns an input as it came, and the reference computes its outputs"
+        return Verdict(Finding.CANNOT_RUN, sentence, Status.WRONG)
+    if mine.run and _as_plain(mine) == _as_plain(theirs):
+        return Verdict(Finding.SAME, "it calls the same operators on the same tensors in the same order")
+    return Verdict(Finding.RUNS)
+
+
+def _refused(reference: Recording, refusal: Refusal) -> Verdict:
+    sentence = str(refusal)
+    if not reference.ok:
+        return Verdict(Finding.UNKNOWN, f"neither it nor the reference could be recorded ({reference.refusal})")
+    if refusal.reason not in _OWN_FAULTS or _SURROUNDINGS.search(sentence):
+        return Verdict(Finding.UNKNOWN, sentence)
+    return Verdict(Finding.CANNOT_RUN, sentence, _OWN_FAULTS[refusal.reason])
+
+
+def build_of(recording: Recording, found: Verdict, device: Device) -> Build | None:
+    """The recording as what building showed; None if nothing is known of the build."""
+    if found.finding is Finding.CANNOT_RUN:
+        return Build(found.status, f"cannot run: {found.sentence}", seconds=recording.seconds)
+    if recording.program is None:
+        return None
+    return Build(Status.OK, "", features_of(recording.program, device), seconds=recording.seconds)
+
+
+def adjusted(forecast: Forecast, found: Verdict, recorded: bool = False) -> Forecast:
+    """The forecast in the light of the recording; `recorded` says that the forecaster knew it already.
+
+    What runs on fake tensors has fewer ways left to fail: the odds of failure shrink by the share of failures that
+    recordings do not see. What does the same as the reference takes as long.
+    """
+    if found.finding is Finding.CANNOT_RUN:
+        return replace(forecast, p_fail=CERTAIN)
+    if found.finding is Finding.SAME:
+        return Forecast.from_normal(0.0, RECORDED.same_spread_log2, 1.0 - CERTAIN)
+    if found.finding is Finding.RUNS and not recorded:
+        odds = RECORDED.unseen_failures * forecast.p_fail / max(1e-9, 1.0 - forecast.p_fail)
+        return replace(forecast, p_fail=min(CERTAIN, max(1.0 - CERTAIN, odds / (1.0 + odds))))
+    return forecast
+
+
+def _outputs_differ(theirs: Program, mine: Program) -> str:
+    """What is wrong with the number, shapes or types of outputs; empty if nothing is."""
+    if len(mine.outputs) != len(theirs.outputs):
+        return f"it returns {len(mine.outputs)} tensors, the reference {len(theirs.outputs)}"
+    for number, (view, wanted) in enumerate(zip(mine.outputs, theirs.outputs, strict=True)):
+        if view.shape != wanted.shape:
+            return f"output {number} has the shape {_sides(view)}, that of the reference {_sides(wanted)}"
+        if _kind(view) != _kind(wanted):
+            return f"output {number} is {view.dtype}, that of the reference {wanted.dtype}"
+    return ""
+
+
+def _sides(view: View) -> str:
+    return " x ".join(map(str, view.shape)) or "of a single number"
+
+
+def _kind(view: View) -> str:
+    return "float" if view.dtype.startswith(("float", "bfloat")) else "bool" if view.dtype == "bool" else "integer"
+
+
+def _hands_back(program: Program) -> bool:
+    """Whether some output is an input that nothing was written to."""
+    written = {buffer for step in program.run for buffer in buffers_written(step)}
+    return any(
+        program.buffers[view.buffer].role is Role.INPUT and view.buffer not in written for view in program.outputs
+    )
+
+
+def _as_plain(program: Program) -> list[object] | None:
+    """The run as something to compare: numbers of buffers in order of appearance; None if it launches kernels."""
+    names: dict[int, int] = {}
+
+    def plain(value: object) -> object:
+        if isinstance(value, View):
+            number = names.setdefault(value.buffer, len(names))
+            return (number, value.offset_bytes, value.dtype, value.shape, value.strides)
+        return tuple(map(plain, value)) if isinstance(value, tuple) else value
+
+    for view in program.inputs:
+        plain(view)
+    steps: list[object] = []
+    for step in program.run:
+        if not isinstance(step, LibraryCall):
+            return None
+        steps.append((step.operator, plain(step.arguments), plain(step.keywords), plain(step.results), step.flags))
+    return [*steps, *(plain(view) for view in program.outputs)]

@@ -1,0 +1,220 @@
+"""Tasks of every form with the verbs that need no GPU: forecast, explain; what cannot run is said so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.cli.conftest import Invoke
+
+MODEL = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.shift = torch.nn.Parameter(torch.rand(features))
+
+    def forward(self, x):
+        return torch.softmax(x * 2.0 + self.shift, dim=1)
+
+
+def get_inputs():
+    return [torch.rand(256, 1024)]
+
+
+def get_init_inputs():
+    return [1024]
+"""
+SAME = MODEL.partition("def get_inputs")[0].replace("class Model(", "class ModelNew(")
+MODULE = """
+import torch
+
+workloads = [{"rows": 256}, {"rows": 1024}]
+
+
+def inputs(seed, rows):
+    return torch.randn(rows, 512), torch.randn(512)
+
+
+def reference(x, bias):
+    return torch.relu(x + bias) * 2.0
+"""
+GPUMODE = {
+    "reference.py": """
+import torch
+from task import input_t, output_t
+
+
+def generate_input(size: int, seed: int) -> input_t:
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+    return torch.randn(size, size, device="cuda", generator=generator)
+
+
+def ref_kernel(data: input_t) -> output_t:
+    return data.cumsum(1) + 1.0
+
+
+def check_implementation(data, output):
+    return ""
+""",
+    "task.py": "input_t = output_t = object\n",
+    "task.yml": """files:
+  - {"name": "submission.py", "source": "@SUBMISSION@"}
+  - {"name": "task.py", "source": "task.py"}
+  - {"name": "reference.py", "source": "reference.py"}
+lang: "py"
+description: cumulative sums
+tests:
+  - {"size": 64, "seed": 1}
+benchmarks:
+  - {"size": 512, "seed": 2}
+""",
+}
+DEFINITION = {
+    "name": "scaled_add",
+    "op_type": "elementwise",
+    "axes": {"n": {"type": "var"}, "d": {"type": "const", "value": 128}},
+    "inputs": {
+        "x": {"shape": ["n", "d"], "dtype": "float32"},
+        "y": {"shape": ["n", "d"], "dtype": "float32"},
+    },
+    "outputs": {"out": {"shape": ["n", "d"], "dtype": "float32"}},
+    "reference": "import torch\n\n\ndef run(x, y):\n    return torch.sigmoid(x) + y\n",
+}
+WORKLOAD = {
+    "definition": "scaled_add",
+    "workload": {"axes": {"n": 4096}, "inputs": {"x": {"type": "random"}, "y": {"type": "random"}}, "uuid": "w1"},
+}
+
+
+@pytest.fixture
+def forms(own_place: Path) -> dict[str, tuple[str, str]]:
+    """A task of every form, and a candidate for it."""
+    Path("problem.py").write_text(MODEL)
+    Path("new.py").write_text(SAME.replace("* 2.0 + self.shift", ".mul(2.0).add(self.shift)"))
+    Path("mine.py").write_text(MODULE)
+    Path("kernel.py").write_text("import torch\n\n\ndef kernel(x, bias):\n    return torch.relu(x + bias).mul(2.0)\n")
+    Path("softmax.py").write_text(
+        "import torch\n\n\ndef kernel(x):\n    return torch.softmax(x.float(), 1).to(x.dtype)\n"
+    )
+    Path("clamped.py").write_text("def kernel(x, bias):\n    return (x + bias).clamp_min(0.0) * 2.0\n")
+    Path("sums").mkdir()
+    for name, text in GPUMODE.items():
+        Path("sums", name).write_text(text)
+    Path("custom.py").write_text("def custom_kernel(data):\n    return data.cumsum(1) + 1.0\n")
+    Path("scaled_add.json").write_text(json.dumps(DEFINITION))
+    Path("scaled_add.jsonl").write_text(json.dumps(WORKLOAD) + "\n")
+    Path("run.py").write_text("import torch\n\n\ndef run(x, y):\n    return y + torch.sigmoid(x)\n")
+    return {
+        "library": ("softmax", "softmax.py"),
+        "kernelbench": ("problem.py", "new.py"),
+        "module": ("mine.py", "kernel.py"),
+        "gpumode": ("sums", "custom.py"),
+        "flashinfer": ("scaled_add.json", "run.py"),
+    }
+
+
+@pytest.fixture
+def recorded_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recordings in this process, one at a time: importing torch anew for each takes long."""
+    from foretell import forecasting
+    from foretell.kernels.cost import recordings
+    from foretell.kernels.record import record
+
+    monkeypatch.setattr(recordings, "record_apart", record)
+    monkeypatch.setattr(forecasting, "RECORDERS", 1)
+
+
+def forecast(invoke: Invoke, task: str, *words: str | Path, code: int = 0) -> dict[str, Any]:
+    result = invoke("forecast", task, *words, "--device", "h200", "--json")
+    assert result.exit_code == code, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+@pytest.mark.usefixtures("recorded_here")
+@pytest.mark.parametrize("form", ["library", "kernelbench", "module", "gpumode", "flashinfer"])
+def test_forms_by_verbs(form: str, forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    task, candidate = forms[form]
+    told = json.loads(invoke("explain", task, candidate, "--json").stdout)
+    reference, mine = told["reference"], told["candidate"]
+    assert reference["estimated_us"] > 0 and mine["estimated_us"] > 0 and told["least_bytes"] > 0 and told["flops"] > 0
+    assert reference["steps"][0]["limit"] in ("memory", "arithmetic", "launch") and told["floor_us"] > 0
+    lines = invoke("explain", task, candidate).stdout.splitlines()
+    assert 5 <= len(lines) <= 20 and "reference: about" in "\n".join(lines)
+    [row] = forecast(invoke, task, candidate)["results"]
+    assert row["builds"] is True and row["recorded"]["finding"] in ("runs", "does what the reference does")
+    assert row["p_fail"] < 0.3 and 0.2 < row["speedup"] < 5.0
+
+
+def test_in_processes_of_their_own(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    Path("dies.py").write_text("import os\n\nos._exit(3)\n")
+    good, dead = forecast(invoke, "problem.py", "new.py", "dies.py", code=1)["results"]
+    assert good["recorded"]["finding"] == "does what the reference does", good
+    assert dead["message"].startswith("cannot run: ") and dead["p_fail"] > 0.95
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_what_cannot_run_is_said_so(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    broken = {
+        "raises.py": ("raise RuntimeError('no such thing')\n", "no such thing"),
+        "returns.py": ("def kernel(x):\n    return x\n", "returns an input as it came"),
+        "signature.py": ("def kernel(x, y):\n    return x + y\n", "missing 1 required positional argument"),
+        "shape.py": ("def kernel(x):\n    return x[:, :7] * 2\n", "has the shape 256 x 7"),
+        "other.py": (
+            "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def __init__(self, a, b):\n"
+            "        super().__init__()\n        self.l = torch.nn.Linear(a, b)\n\n    def forward(self, x):\n"
+            "        return self.l(x)\n",
+            "missing 1 required positional argument",
+        ),
+    }
+    for name, (source, _) in broken.items():
+        Path(name).write_text(source)
+    rows = forecast(invoke, "problem.py", *broken, code=1)["results"]
+    for row, (_, words) in zip(rows, broken.values(), strict=True):
+        assert row["p_fail"] > 0.95 and row["speedup"] is None, row
+        assert row["message"].startswith("cannot run: ") and words in row["message"], row
+    shown = invoke("forecast", "problem.py", "raises.py", "--device", "h200")
+    assert shown.exit_code == 1 and "cannot run  raises.py" in shown.stdout
+    assert invoke("explain", "problem.py", "returns.py").exit_code == 1
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_nothing_is_held_against_a_candidate_that_lacks_a_package(
+    forms: dict[str, tuple[str, str]], invoke: Invoke
+) -> None:
+    Path("lacking.py").write_text("import a_package_that_is_nowhere\n\n\ndef kernel(x):\n    return x\n")
+    Path("same.py").write_text(SAME)
+    lacking, same = forecast(invoke, "problem.py", "lacking.py", "same.py")["results"]
+    assert lacking["recorded"]["finding"] == "was not recorded" and lacking["p_fail"] < 0.9
+    assert "a_package_that_is_nowhere" in lacking["recorded"]["sentence"] and lacking["builds"] is None
+    assert same["recorded"]["finding"] == "does what the reference does"
+    assert same["p_fail"] < 0.05 and same["speedup"] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_the_reference_s_time_may_be_told(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    slow, fast = (
+        forecast(invoke, "mine.py", "clamped.py", "--reference-ms", ms)["results"][0]["speedup"]
+        for ms in ("5", "0.005")
+    )
+    assert slow > 4 * fast
+    told = json.loads(invoke("explain", "mine.py", "clamped.py", "--reference-ms", "5", "--json").stdout)
+    assert told["reference_us"] == 5000.0
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_a_task_that_cannot_be_recorded_is_no_candidate_s_fault(own_place: Path, invoke: Invoke) -> None:
+    Path("noise.py").write_text(MODEL.replace("x * 2.0", "torch.randn_like(x)"))
+    Path("fails.py").write_text("raise RuntimeError('no')\n")
+    [row] = forecast(invoke, "noise.py", "fails.py")["results"]
+    assert row["recorded"]["finding"] == "was not recorded" and "nondeterministic" in row["recorded"]["sentence"]
+    result = invoke("explain", "noise.py")
+    assert result.exit_code == 1 and "cannot be recorded: nondeterministic" in result.stdout
