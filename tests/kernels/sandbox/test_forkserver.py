@@ -125,6 +125,14 @@ def test_a_job_may_start_tools(server: ForkServer) -> None:
     assert call(server, nested) == "inside\n"
 
 
+def test_a_job_may_make_and_copy_files(server: ForkServer) -> None:
+    program = (
+        "import pathlib, shutil\npathlib.Path('x').touch()\npathlib.Path('x').touch()\npathlib.Path('x').chmod(0o600)\n"
+        "shutil.copy('x', 'y')\nanswer = str(pathlib.Path('x').exists() and pathlib.Path('y').exists())"
+    )
+    assert call(server, program) == "True"
+
+
 def test_a_seed_is_there_when_the_job_starts(tmp_path: Path) -> None:
     kind = Kind.NAMESPACES if works(Kind.NAMESPACES) else Kind.LANDLOCK
     (tmp_path / "seeds" / "one").mkdir(parents=True)

@@ -44,7 +44,7 @@ def record_apart(
     from foretell.kernels.bench.gpu.builders import build_server, prepare_extensions
 
     if source is not None and is_extension(source):
-        prepare_extensions()
+        prepare_extensions(source)
     folder = built.built_dir(source or "")
     asked = json.dumps(request(task, workload, source, language, device)).encode()
     try:

@@ -47,15 +47,19 @@ def build_server() -> ForkServer:
     return ForkServer((PRELOAD,), readable=(folder,))
 
 
+def prepare_extensions(source: str) -> None:
+    """Have what such an extension is linked with compiled by us, where jobs in the sandbox find it."""
+    _prepare_extensions("cuda" in source.lower() or "__global__" in source)
+
+
 @cache
-def prepare_extensions() -> None:
-    """Have what every extension is linked with compiled by us, where jobs in the sandbox find it."""
+def _prepare_extensions(cuda: bool) -> None:
     from foretell.kernels.languages.extension.errors import ExtensionError
     from foretell.kernels.languages.extension.support import support_objects
     from foretell.kernels.languages.extension.toolchain import nvcc
 
     with contextlib.suppress(ExtensionError):  # the build will say so
-        support_objects(cuda=nvcc() is not None)
+        support_objects(cuda=cuda and nvcc() is not None)
 
 
 class BuilderPool:
@@ -127,7 +131,7 @@ class BuilderPool:
         folder = built.built_dir(job["source"])
         under_way: Job | None = None
         if is_extension(job["source"]):
-            prepare_extensions()
+            prepare_extensions(job["source"])
         try:
             under_way = self._server.submit(
                 _JOB, json.dumps(job).encode(), limits, built.KEPT, folder if folder.is_dir() else None
