@@ -48,9 +48,9 @@ def test_every_described_gpu_has_limits_of_its_own_capability() -> None:
         device = described(name)
         if device.kind == "gpu":
             held[name] = multiprocessor_of(capability_of(device))
-    assert len(held) == 19
+    assert len(held) == 21
     assert {name for name, one in held.items() if one.threads == 1536} == {
-        "a6000", "a40", "a10", "l40s", "l40", "l4", "rtx5090", "rtx4090", "rtx3090",
+        "a6000", "a40", "a10", "l40s", "l40", "l4", "rtx-pro-6000", "rtx5090", "rtx4090", "rtx3090",
     }  # fmt: skip
     assert held["t4"].threads == 1024 and held["v100"].block_shared_bytes == 96 << 10
     assert held["h200"].block_shared_bytes == 232448 and held["a100"].block_shared_bytes == 163 << 10

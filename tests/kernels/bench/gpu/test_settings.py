@@ -72,6 +72,7 @@ def test_reference_and_candidate_run_with_their_own_settings() -> None:
         assert settings.current() == own, "the reference's run leaves the candidate's settings in place"
         session.unload()
         assert settings.current() == usual
+        session.close()
     assert settings.current() == before
 
 
