@@ -54,8 +54,8 @@ def test_a_search_is_stopped_by_ctrl_c_and_resumed(own_place: Path, real_cache: 
     out, err = going.communicate(timeout=200)
     assert "Traceback" not in err
     assert going.returncode == 130, err
-    assert "foretell search softmax --resume runs/softmax-1" in out
-    done = real(real_cache, "search", "softmax", "--resume", "softmax-1", "--json")
+    assert "foretell search --resume runs/softmax-1" in out
+    done = real(real_cache, "search", "--resume", "runs/softmax-1", "--json")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)["measured"] == 3
     assert (own_place / "runs/softmax-1/report.html").exists()

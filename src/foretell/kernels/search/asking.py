@@ -65,10 +65,13 @@ def program_of(state: RunState, node_id: str) -> Candidate:
 
 
 def next_parent(state: RunState, strategy: Strategy | None = None) -> str:
-    """The program that the run's strategy would expand next."""
+    """The program that the run's strategy would expand next. Raises NoSuchParent if the run names none that exists."""
     config = SearchConfig.from_resolved(state.config)
     rng = np.random.default_rng([config.seed, state.rounds])
-    chosen = strategy or make_strategy(str(state.config["strategy"]), config.profile)
+    try:
+        chosen = strategy or make_strategy(str(state.config["strategy"]), config.profile)
+    except ValueError as error:
+        raise NoSuchParent(f"the run's strategy chooses no program: {error}") from error
     return chosen.select(state.archive, 1, rng)[0]
 
 
