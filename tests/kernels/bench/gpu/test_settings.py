@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,6 +38,15 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
         return x + 1
 """
+
+
+@pytest.fixture(autouse=True, params=[True, False])
+def _settings_as_found(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever others have set in this process, and set again afterwards."""
+    found = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = request.param
+    yield
+    torch.backends.cudnn.allow_tf32 = found
 
 
 def _session() -> Session:
@@ -78,6 +88,7 @@ def test_reference_and_candidate_run_with_their_own_settings() -> None:
 
 def test_the_next_candidate_finds_the_usual_settings() -> None:
     judge, _ = judge_of(kernelbench.from_text(PROBLEM, "plus_one"))
+    judge.ensure_open()
     before = settings.current()
     source = SETS.replace("torch.set_default_dtype(torch.float64)\n", "")  # the judge draws inputs in this process
     assert judge.judge(Candidate("plus_one", "torch", source)).ok
