@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from foretell.kernels.bench.gpu import builders
 from foretell.kernels.devices import described
 from foretell.kernels.languages import built
 from foretell.kernels.program_codec import to_bytes
@@ -92,3 +95,20 @@ def test_a_copy_of_what_was_built_names_its_own_files(tmp_path: Path) -> None:
     built.settle(tmp_path)
     assert str(folder / "k.cubin") in (folder / "__grp__k.json").read_text()
     assert (folder / "__grp__odd.json").read_text() == "odd"
+
+
+def test_threads_that_begin_together_share_one_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A second server would replace the first, whose jobs would end as cancelled."""
+    monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
+    builders._build_server.cache_clear()
+    barrier = threading.Barrier(4)
+
+    def server() -> object:
+        barrier.wait()
+        return builders.build_server()
+
+    with ThreadPoolExecutor(4) as pool:
+        found = {id(each) for each in [future.result() for future in [pool.submit(server) for _ in range(4)]]}
+    builders.build_server().close()
+    builders._build_server.cache_clear()
+    assert len(found) == 1

@@ -16,11 +16,11 @@ from typing import Any
 
 from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin, stripped
+from foretell.kernels.cost.references import ReferenceWork, reference_works
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.record.reference import ReferenceWork, reference_works
 from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import BadTask, kernelbench
 

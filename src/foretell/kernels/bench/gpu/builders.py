@@ -39,9 +39,17 @@ _STATUSES = {
 }
 
 
-@cache
+_SERVER_STARTS = threading.Lock()
+
+
 def build_server() -> ForkServer:
     """The sandbox's server that all builders of this process share. Raises NoSandbox where there can be none."""
+    with _SERVER_STARTS:  # `cache` alone would start one per thread, and the jobs of all but the last would be lost
+        return _build_server()
+
+
+@cache
+def _build_server() -> ForkServer:
     folder = cache_dir() / built.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     return ForkServer((PRELOAD,), readable=(folder,))

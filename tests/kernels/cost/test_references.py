@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from foretell.kernels.cost import recordings
+from foretell.kernels.cost.references import Array, ReferenceWork, reference_works
 from foretell.kernels.evaluate.foreign import foreign_pools, task_of
-from foretell.kernels.record import reference
-from foretell.kernels.record.reference import Array, ReferenceWork, reference_works
 from foretell.kernels.sandbox import available
 from foretell.kernels.tasks import kernelbench
 from tests.kernels.evaluate.world import foreign_row
@@ -56,25 +56,24 @@ def test_work_is_recorded_once_and_used(monkeypatch: pytest.MonkeyPatch) -> None
     def again(*_: object) -> None:
         raise AssertionError("recorded twice")
 
-    monkeypatch.setattr(reference, "record_apart", again)
-    assert reference_works([task, broken, task]) == [work, None, work]
+    monkeypatch.setattr(recordings, "record_apart", again)
+    assert reference_works([task, task]) == [work, work]
     [pool] = foreign_pools([foreign_row(0, i, reference_code=PROBLEM) for i in range(3)], "source")
     sizes = pool.task.workloads[0].sizes
     assert sizes == {"side0": 8, "side1": 32}
     assert pool.task.flops(sizes) == flops and pool.task.least_bytes(sizes) == least
 
 
-def test_damaged_files_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(available(server=True) is None, reason="nothing walls foreign code in here")
+def test_damaged_files_are_not_believed(tmp_path: Path) -> None:
     task = kernelbench.from_text(PROBLEM, "linear")
-    monkeypatch.setattr(reference, "_can_record", lambda: False)
-    path = reference._path(task)
-    path.parent.mkdir(parents=True)
-    good = '{"format": 1, "work": {"inputs": [], "outputs": [], "flops": 1.0, "least_bytes": 1.0, "launches": 1, '
-    for text in ("", "[]", "{}", '{"format": 2}', good + '"intermediate_bytes": "many"}}', good + '"odd": 1}}'):
-        path.write_text(text)
-        assert reference_works([task]) == [None]
-    path.write_text(good + '"intermediate_bytes": 0.0}}')
-    assert reference_works([task]) == [ReferenceWork((), (), 1.0, 1.0, 1, 0.0)]
+    before = reference_works([task])
+    [kept] = list((tmp_path / "recordings").rglob("*.json"))
+    whole = kept.read_bytes()
+    for damaged in (b"", b"{}", whole[: len(whole) // 2]):
+        kept.write_bytes(damaged)
+        assert reference_works([task]) == before
+    assert recordings.decoded(kept.read_bytes()).ok
 
 
 def test_a_row_whose_reference_is_not_a_problem_costs_nothing() -> None:
