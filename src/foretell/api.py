@@ -1,4 +1,4 @@
-"""What people import: `import foretell as ft`, then `ft.task`, `ft.forecast`, `ft.explain`, `ft.measure`, `ft.search`.
+"""The public API: `import foretell as ft`, then `ft.task`, `ft.forecast`, `ft.explain`, `ft.measure`, `ft.search`.
 
 The command line parses words, calls these functions and prints what they return. A task or candidate may be given as a
 value, as a path, or by name; see docs/api.md.
@@ -86,7 +86,7 @@ def forecast(
     source_only: bool = False,
     reference_ms: float | None = None,
 ) -> Prediction | list[Prediction]:
-    """What a measurement of a candidate would show, without running it on a device.
+    """Predict the speedup and the chance of failure of candidates, without running them on the device.
 
     Args:
         task: The task, or its name or path.
@@ -100,42 +100,37 @@ def forecast(
     Returns:
         A Prediction, or a list of them for a list of candidates.
     """
-    from foretell.forecasting import forecast_on_cpu, forecast_on_gpu, usual_forecaster
+    from foretell.forecasting import forecast_on_gpu, usual_forecaster
+    from foretell.inputs import candidate_of
     from foretell.parts import forecaster_named
 
     single = not isinstance(candidates, Sequence) or isinstance(candidates, str)
     given: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
     if device is None:
-        found = _forecast_here(task, given, forecaster or "online", source_only, forecast_on_cpu)
+        predictions = _forecast_on_cpu(task, given, forecaster or "online", source_only)
     else:
-        target = _device(device)
-        wanted = _task(task, "gpu")
-        from foretell.inputs import candidate_of
-
-        read = [candidate_of(wanted, each, target) for each in given]
-        chosen = forecaster or usual_forecaster(wanted, source_only)
-        speaker = forecaster_named(chosen) if isinstance(chosen, str) else chosen
-        us = None if reference_ms is None else reference_ms * 1e3
-        found = forecast_on_gpu(wanted, read, target, speaker, source_only, us)
-    return found[0] if single else found
+        gpu, gpu_task = _device(device), _task(task, "gpu")
+        read = [candidate_of(gpu_task, each, gpu) for each in given]
+        chosen = forecaster or usual_forecaster(gpu_task, source_only)
+        model = forecaster_named(chosen) if isinstance(chosen, str) else chosen
+        reference_us = None if reference_ms is None else reference_ms * 1e3
+        predictions = forecast_on_gpu(gpu_task, read, gpu, model, source_only, reference_us)
+    return predictions[0] if single else predictions
 
 
-def _forecast_here(
-    task: TaskLike,
-    given: Sequence[CandidateLike],
-    forecaster: str | Forecaster,
-    source_only: bool,
-    forecast_on_cpu: Callable[..., list[Prediction]],
+def _forecast_on_cpu(
+    task: TaskLike, given: Sequence[CandidateLike], forecaster: str | Forecaster, source_only: bool
 ) -> list[Prediction]:
+    from foretell.forecasting import forecast_on_cpu
     from foretell.inputs import candidate_of
     from foretell.parts import bench_of, forecaster_named
 
-    wanted = _task(task, "cpu")
-    speaker = forecaster_named(forecaster) if isinstance(forecaster, str) else forecaster
+    cpu_task = _task(task, "cpu")
+    model = forecaster_named(forecaster) if isinstance(forecaster, str) else forecaster
     with bench_of("cpu") as bench:
-        candidates = [candidate_of(wanted, each, bench.device) for each in given]
-        builds = [None] * len(candidates) if source_only else bench.build(wanted, candidates)
-        return forecast_on_cpu(wanted, candidates, bench.device, speaker, builds)
+        candidates = [candidate_of(cpu_task, each, bench.device) for each in given]
+        builds = [None] * len(candidates) if source_only else bench.build(cpu_task, candidates)
+        return forecast_on_cpu(cpu_task, candidates, bench.device, model, builds)
 
 
 def explain(
