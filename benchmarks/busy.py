@@ -204,8 +204,9 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def summary(folder: Path, output: Path) -> None:
-    """Figures of every condition as JSON, and docs/results/busy.md from them."""
-    result: dict[str, Any] = {"machine": describe(), "conditions": {}}
+    """Figures of every condition as JSON, and docs/results/busy.md from them; those without new rows are kept."""
+    kept = json.loads(output.read_text())["conditions"] if output.exists() else {}
+    result: dict[str, Any] = {"machine": describe(), "conditions": kept}
     rows: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         rows.setdefault(path.stem.partition("-")[0], []).extend(map(json.loads, path.read_text().splitlines()))
@@ -219,7 +220,7 @@ def summary(folder: Path, output: Path) -> None:
                     for task in sorted({row["task"] for row in chosen})
                 }
         demos = [{k: v for k, v in row.items() if k != "source"} for row in mine if row["kind"] == "demo"]
-        result["conditions"][name] = figures | ({"demo": demos} if demos else {})
+        result["conditions"][name] = kept.get(name, {}) | figures | ({"demo": demos} if demos else {})
     output.write_text(json.dumps(result, indent=2) + "\n")
     PAGE.write_text(page(result))
 

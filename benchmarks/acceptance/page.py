@@ -32,8 +32,8 @@ without those.
 
 Our speedups are of device time with a cold L2. `do_bench_cudagraph` as it is leaves L2 warm, which matters for problems
 that fit into it; *L2 cold* is the same tool with L2 overwritten before each call, less the time of overwriting. The
-events time eager calls (compared from 0.3 ms on). Recordings were made with no GPU visible, by torch
-2.11 and Triton 3.6.
+events time eager calls (compared from 0.3 ms on). Recorded on the GPU: by torch 2.11 and Triton 3.6, and a replay
+there reproduces the candidate's outputs. Recorded without a GPU: by torch 2.13 and Triton 3.9.
 """
 
 
@@ -45,6 +45,11 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
 
 def share(count: int, total: int) -> str:
     return f"{count} of {total} ({count / total:.1%})" if total else "none"
+
+
+def one_line(text: str) -> str:
+    """A message as it can stand in a table."""
+    return " ".join(text.replace("|", "/").split())[:140]
 
 
 def kind_of(mark: dict[str, Any]) -> str:
@@ -125,7 +130,25 @@ def summary(rows: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
             result[name] = {"rows": len(seen), "recorded": reasons["recorded"], "reasons": dict(reasons.most_common())}
             seconds = [row["record_s"] for row in seen if row.get("record_s") is not None]
             result[name]["median_s"] = statistics.median(seconds) if seconds else None
+    result["by_row"] = [
+        row_facts(row_id, kind, measured.get(row_id), {name: entries.get(row_id) for name, entries in recorded.items()})
+        for row_id, kind in kinds.items()
+    ]
     return result
+
+
+def row_facts(row_id: str, kind: str, measured: dict[str, Any] | None, recorded: dict[str, Any]) -> dict[str, Any]:
+    """What each script said of one row, without the row's text."""
+    facts: dict[str, Any] = {"id": row_id, "mark": kind}
+    if measured is not None:
+        facts |= {
+            key: measured[key] for key in ("status", "timed", "speedup", "low", "high") if measured[key] is not None
+        }
+    for name, entry in recorded.items():
+        if entry is not None:
+            refusal = entry.get("refusal") or entry.get("failure")
+            facts[name] = f"{refusal}: {entry.get('sentence', '')}"[:200] if refusal else "recorded"
+    return facts
 
 
 def page(result: dict[str, Any]) -> str:
@@ -155,6 +178,12 @@ def page(result: dict[str, Any]) -> str:
         if reasons:
             lines += ["", f"## Not recorded {words}", "", "| reason | rows |", "| --- | --- |"]
             lines += [f"| {reason} | {count} |" for reason, count in reasons.items()]
+            lines += ["", "| row | reason |", "| --- | --- |"]
+            lines += [
+                f"| {row['id']} | {one_line(row[name])} |"
+                for row in result["by_row"]
+                if row["mark"] == "unmarked" and row.get(name, "recorded") != "recorded"
+            ]
     if result.get("refusals"):
         lines += [
             "",
@@ -164,8 +193,7 @@ def page(result: dict[str, Any]) -> str:
             "| --- | --- | --- | --- |",
         ]
         for row in result["refusals"]:
-            text = " ".join(row["message"].replace("|", "/").split())[:140]
-            lines.append(f"| {row['id']} | {row['mark']} | {row['status']} | {text} |")
+            lines.append(f"| {row['id']} | {row['mark']} | {row['status']} | {one_line(row['message'])} |")
     return "\n".join(lines) + "\n"
 
 
