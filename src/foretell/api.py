@@ -14,6 +14,7 @@ from foretell.errors import BadInput
 
 if TYPE_CHECKING:
     from foretell.explaining import Account
+    from foretell.explaining_cpu import CpuAccount
     from foretell.forecasting import Prediction
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     CandidateLike = Candidate | str | Path
 
 __all__ = ["BadInput", "explain", "forecast", "measure", "new_run", "open_run", "search", "task"]
+DEVICE_EXPLAINED = "h200"
 
 
 def task(reference: TaskLike, kind: str | None = None, sizes: Mapping[str, int] | None = None) -> Task:
@@ -91,7 +93,8 @@ def forecast(
     Args:
         task: The task, or its name or path.
         candidates: One candidate (a path, a text or a Candidate), or a list of them.
-        device: The GPU to forecast for, which need not be there: `h200`, `a100`, ...; by default this machine's CPU.
+        device: The GPU to forecast for, which need not be there: `h200`, `a100`, ...; by default, and for `cpu`, this
+            machine's CPU.
         forecaster: Name of a forecaster, or one of your own; by default `online` on the CPU. For a GPU it is `features`
             if the task is of the library, or nothing may be recorded, else `program`.
         source_only: Neither build nor record: forecast from the source alone.
@@ -106,7 +109,7 @@ def forecast(
 
     single = not isinstance(candidates, Sequence) or isinstance(candidates, str)
     given: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
-    if device is None:
+    if device is None or _is_cpu(device):
         predictions = _forecast_on_cpu(task, given, forecaster or "online", source_only)
     else:
         gpu, gpu_task = _device(device), _task(task, "gpu")
@@ -137,28 +140,41 @@ def explain(
     task: TaskLike,
     candidate: CandidateLike | None = None,
     *,
-    device: str | Device = "h200",
+    device: str | Device | None = None,
     workload: int = 1,
     reference_ms: float | None = None,
-) -> Account:
-    """Where the time goes, without a GPU: the reference and a candidate side by side, by recording, dry run, roofline.
+) -> Account | CpuAccount:
+    """Where the time goes, without timing anything: the reference and a candidate side by side.
+
+    For a GPU, which need not be there, by recording, dry run and roofline; for this machine's CPU by the roofline and
+    what the machine code shows.
 
     Args:
-        task: The task for a GPU, or its name or path.
+        task: The task, or its name or path.
         candidate: What to put beside the reference.
-        device: The GPU to explain it for; it need not be there.
+        device: The GPU to explain it for, or `cpu`; by default the CPU for C++ and for tasks that only a CPU has, else
+            an `h200`.
         workload: Number of the workload, counted from 1.
         reference_ms: The reference's time there, if it is known.
     """
-    from foretell.explaining import account
+    from foretell.explaining import account, kind_to_explain
+    from foretell.explaining_cpu import account_on_cpu
     from foretell.inputs import candidate_of
+    from foretell.parts import bench_of
 
-    target, wanted = _device(device), _task(task, "gpu")
-    workloads = (*wanted.workloads, *wanted.extra)
+    on_cpu = _is_cpu(device) if device is not None else kind_to_explain(task, candidate) == "cpu"
+    chosen = _task(task, "cpu" if on_cpu else "gpu")
+    workloads = (*chosen.workloads, *chosen.extra)
     if not 1 <= workload <= len(workloads):
         raise BadInput(f"there is no workload {workload}", f"a number from 1 to {len(workloads)}")
-    read = None if candidate is None else candidate_of(wanted, candidate, target)
-    return account(wanted, workloads[workload - 1], read, target, reference_ms)
+    at = workloads[workload - 1]
+    if on_cpu:
+        with bench_of("cpu") as bench:
+            read = None if candidate is None else candidate_of(chosen, candidate, bench.device)
+            return account_on_cpu(chosen, at, read, bench, reference_ms)
+    target = _device(device or DEVICE_EXPLAINED)
+    read = None if candidate is None else candidate_of(chosen, candidate, target)
+    return account(chosen, at, read, target, reference_ms)
 
 
 @overload
@@ -316,6 +332,10 @@ def open_run(
 
 def _task(reference: TaskLike, kind: str) -> Task:
     return task(reference, kind)
+
+
+def _is_cpu(device: str | Device) -> bool:
+    return device == "cpu" if isinstance(device, str) else device.kind == "cpu"
 
 
 def _device(given: str | Device) -> Device:

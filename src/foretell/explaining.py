@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -157,6 +158,18 @@ class Account:
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def kind_to_explain(task: Task | str | Path, candidate: Candidate | str | Path | None) -> str:
+    """The kind of device to explain a task for: a CPU for C++, and for what only a CPU has; else a GPU."""
+    from foretell.api import task as load
+    from foretell.kernels import library
+    from foretell.measuring import kind_for
+
+    if candidate is not None:
+        return kind_for(task, [candidate])
+    read = load(task)
+    return "gpu" if read.kind == "library" and read.name in library.tasks("gpu") else read.device_kind
 
 
 def account(

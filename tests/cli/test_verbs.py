@@ -74,6 +74,20 @@ class TestTasks:
         assert "is for a GPU only" in invoke("search", only).stderr
         assert invoke("tasks", "--kind", "tpu").exit_code == 2
 
+    def test_the_contract_of_a_language(self, invoke: Invoke) -> None:
+        shown = invoke("tasks", "softmax", "--language", "triton").stdout
+        assert "`kernel(x)`" in shown and "@triton.jit" in shown and "x float32[rows, cols]" in shown
+        assert all(workload.name in shown for workload in library.get("softmax", "gpu").workloads)
+        data = json.loads(invoke("tasks", "softmax", "--language", "cuda", "--json").stdout)
+        assert "foretell.cuda" in data["contract"] and data["workloads"][0]["sizes"] == {"rows": 8192, "cols": 4096}
+        assert "One C++20 file" in invoke("tasks", "softmax", "--language", "cpp").stdout
+        for words in (
+            ("softmax", "--kind", "cpu", "--language", "cuda"),
+            ("--language", "cuda"),
+            ("softmax", "--language", "c"),
+        ):
+            assert invoke("tasks", *words).exit_code == 2
+
     def test_json_has_floors(self, invoke: Invoke) -> None:
         data = json.loads(invoke("tasks", "softmax", "--json").stdout)
         assert all(row["floor_s"] > 0 for row in data["workloads"]) and data["reference"]

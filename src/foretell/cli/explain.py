@@ -1,4 +1,4 @@
-"""`foretell explain`: where the time of a kernel goes, told without a GPU."""
+"""`foretell explain`: where the time of a kernel goes, told without running it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ def explain(
         typer.Argument(metavar="FILE", help="A candidate to put beside the reference.", show_default=False),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="GPU", help="The GPU; it need not be here.", autocompletion=names.devices)
-    ] = "h200",
+        str | None,
+        typer.Option(
+            metavar="DEVICE",
+            help="A GPU, which need not be here, or cpu.",
+            show_default="cpu for C++ and for tasks of a CPU, else h200",
+            autocompletion=names.devices,
+        ),
+    ] = None,
     workload: Annotated[
         int, typer.Option(metavar="N", min=1, max=MOST_WORKLOADS, help="Which of the task's workloads.")
     ] = 1,
@@ -31,17 +37,20 @@ def explain(
     reference_ms: ReferenceMs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain where the time of a kernel goes, without a GPU: estimates by recording, dry run and roofline.
+    """Explain where the time of a kernel goes, without running it on the device.
 
-    Reference and candidate side by side: steps by time, traffic against the least, coalescing, bank conflicts,
-    occupancy, and what limits it.
+    Reference and candidate side by side. For a GPU: steps by time, traffic against the least, coalescing, bank
+    conflicts, occupancy, and what limits it. For this CPU: the roofline, and what the machine code shows.
     """
     import foretell as ft
+    from foretell.explaining import kind_to_explain
     from foretell.inputs import load_task
 
-    wanted = load_task(task, "gpu", size or ())
-    with progress_console().status("recording"):
-        told = ft.explain(wanted, file, device=device, workload=workload, reference_ms=reference_ms)
+    kind = kind_to_explain(task, file) if device is None else "cpu" if device == "cpu" else "gpu"
+    loaded = load_task(task, kind, size or ())
+    with progress_console().status("recording" if kind == "gpu" else "building"):
+        told = ft.explain(loaded, file, device=device or (kind if kind == "cpu" else None), workload=workload,
+                          reference_ms=reference_ms)  # fmt: skip
     if as_json:
         document(told.to_dict())
     else:

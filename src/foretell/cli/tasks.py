@@ -12,12 +12,8 @@ from foretell.cli.output import AsJson, command_line, document, people, progress
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
-    from foretell.kernels.task import Task
+    from foretell.kernels.task import Task, Tensor
 
-_ENTRIES = {
-    "kernelbench": "class ModelNew(torch.nn.Module), as Model in the problem",
-    "gpumode": "def custom_kernel(data)",
-}
 REFERENCES = {"cpu": "cpp", "gpu": "torch"}  # the language of the reference, by kind of device
 
 
@@ -41,37 +37,56 @@ def tasks(
             autocompletion=names.one_of(names.KINDS),
         ),
     ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Show the contract of a program in this language: cpp; triton, cuda or torch at the sizes of a GPU.",
+            show_default=False,
+            autocompletion=names.one_of(names.LANGUAGES),
+        ),
+    ] = None,
     reference: Annotated[
         bool, typer.Option("--reference", help="Print the reference source, to start a kernel of your own from.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the tasks, or show one of them."""
+    import foretell as ft
     from foretell.kernels import library
-    from foretell.kernels.tasks import is_path, load
 
-    if kind is not None and kind not in names.KINDS:
-        raise BadInput(f"there is no kind of device {kind!r}", " or ".join(names.KINDS))
+    kind = _kind(kind, language)
     if name is None:
-        if reference:
-            raise BadInput("--reference needs the name of a task", "foretell tasks TASK --reference", "foretell tasks")
+        for option, value in (("--reference", reference), ("--language", language)):
+            if value:
+                raise BadInput(f"{option} needs the name of a task", f"foretell tasks TASK {option}", "foretell tasks")
         _list(list(library.tasks(kind or "cpu").values()), kind or "cpu", as_json)
         return
-    if is_path(name):
-        task = load(name)
-        kind = task.device_kind
-    else:
-        kind = kind or ("gpu" if name not in library.tasks() and name in library.tasks("gpu") else "cpu")
-        task = library.get(name, kind)
+    task = ft.task(name, kind)
+    kind = task.device_kind
     source = task.references[REFERENCES[kind]]
     if reference and not as_json:
         typer.echo(source, nl=not source.endswith("\n"))
         return
     device = _device() if kind == "cpu" else None
     if as_json:
-        document(_described(task, kind, device) | {"reference": source})
+        document(_described(task, language, device) | {"reference": source})
     else:
-        _show(name, task, kind, device)
+        _show(name, task, language, device)
+
+
+def _kind(kind: str | None, language: str | None) -> str | None:
+    """The kind of device that was asked for, by itself or by a language; None if neither was."""
+    from foretell.parts import kind_of
+
+    if kind is not None and kind not in names.KINDS:
+        raise BadInput(f"there is no kind of device {kind!r}", " or ".join(names.KINDS))
+    if language is None:
+        return kind
+    spoken = kind_of(language)
+    if kind not in (None, spoken):
+        raise BadInput(f"{language} does not run on a {kind}", f"--kind {spoken}, or another language")
+    return spoken
 
 
 def _list(found: list[Task], kind: str, as_json: bool) -> None:
@@ -113,30 +128,25 @@ def _device() -> Device | None:
         return None
 
 
-def _signature(task: Task, kind: str) -> str:
-    """The entry point that a candidate defines."""
-    from foretell.kernels.languages.cpp_signature import signature
-
-    if kind == "cpu":
-        return signature(task)
-    if task.kind in _ENTRIES:
-        return _ENTRIES[task.kind]
-    return f"def kernel({', '.join(tensor.name for tensor in task.inputs)})"
-
-
-def _described(task: Task, kind: str, device: Device | None) -> dict[str, Any]:
+def _described(task: Task, language: str | None, device: Device | None) -> dict[str, Any]:
     from foretell.kernels.device import roofline_s
+    from foretell.kernels.propose.contract import contract, entry
 
     floors = {w.name: roofline_s(task, w, device) for w in task.workloads} if device else {}
     return {
         "name": task.name,
         "family": task.family,
         "summary": task.summary,
-        "kind": kind,
-        "signature": _signature(task, kind),
+        "kind": task.device_kind,
+        "signature": entry(task),
+        "language": language,
+        "contract": contract(task, language) if language else None,
+        "inputs": [_tensor(tensor) for tensor in task.inputs],
+        "outputs": [_tensor(tensor) for tensor in task.outputs],
         "workloads": [
             {
                 "name": w.name,
+                "sizes": dict(w.sizes),
                 "flops": task.flops_of(w),
                 "least_bytes": task.least_bytes_of(w),
                 "floor_s": floors.get(w.name),
@@ -153,16 +163,20 @@ def _described(task: Task, kind: str, device: Device | None) -> dict[str, Any]:
     }
 
 
-def _show(name: str, task: Task, kind: str, device: Device | None) -> None:
+def _tensor(tensor: Tensor) -> str:
+    return f"{tensor.name} {tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
+
+
+def _show(name: str, task: Task, language: str | None, device: Device | None) -> None:
     from rich.markup import escape
     from rich.table import Table
 
     from foretell.report.numbers import rate, seconds, size
 
     console = people()
-    data = _described(task, kind, device)
+    data = _described(task, language, device)
     console.print(f"[bold]{escape(task.name)}[/]  [dim]{escape(task.summary)}[/]\n")
-    console.print(escape(data["signature"]), soft_wrap=True)
+    console.print(escape(data["contract"] or data["signature"]), soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for heading in ("timed workload", "work", "least traffic", "floor"):
         table.add_column(heading, justify="left" if heading == "timed workload" else "right")
@@ -174,6 +188,9 @@ def _show(name: str, task: Task, kind: str, device: Device | None) -> None:
     console.print(table)
     tolerance = task.tolerance
     notes = Table.grid(padding=(0, 3))
+    for word in ("inputs", "outputs"):
+        if data[word]:
+            notes.add_row(f"[dim]{word}[/]", escape("; ".join(data[word])))
     if data["extra"]:
         notes.add_row("[dim]also checked[/]", escape("; ".join(data["extra"])))
     notes.add_row("[dim]tolerance[/]", f"{tolerance.absolute:g} + {tolerance.relative:g} x |expected|")
@@ -182,7 +199,8 @@ def _show(name: str, task: Task, kind: str, device: Device | None) -> None:
         notes.add_row("[dim]floor[/]", f"least time {escape(device.name)} allows: bytes / bandwidth or FLOPs / peak")
     console.print()
     console.print(notes)
-    search, mine = ("", "mine.cpp") if kind == "cpu" else (" --language triton", "mine.py")
+    kind = task.device_kind
+    search, mine = ("", "mine.cpp") if kind == "cpu" else (f" --language {language or 'triton'}", "mine.py")
     if task.files:
         console.print(f"\nNext: [bold]{escape(command_line('measure', name, mine))}[/]", soft_wrap=True)
         return

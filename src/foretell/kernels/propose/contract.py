@@ -57,6 +57,21 @@ Results are checked on fresh inputs, at sizes that are not timed too. Keeping re
 until after the call and calling the reference are found out and count as failures."""
 
 
+_ENTRIES = {
+    "kernelbench": "class ModelNew(torch.nn.Module), as Model in the problem",
+    "gpumode": "def custom_kernel(data)",
+}
+
+
+def entry(task: Task) -> str:
+    """The entry point that a program of a task defines, in one line."""
+    if task.device_kind == "cpu":
+        return signature(task)
+    word = "run" if task.kind == "flashinfer" else "kernel"
+    inputs = ", ".join(tensor.name for tensor in task.inputs) or "*inputs"
+    return _ENTRIES.get(task.kind, f"def {word}({inputs})")
+
+
 def contract(task: Task, language: str) -> str:
     """The rules for a program of a task in a language."""
     if language == "cpp":
