@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.programs.record import is_timed, key_of, reference_text
+from benchmarks.programs.record import is_evaluated, key_of, reference_text
 from benchmarks.programs.split import committed, family_of, rows_of
 from foretell.belief import spearman
 from foretell.kernels.cost.steps import ProgramTime, times_of
@@ -210,7 +210,7 @@ def main() -> None:
     references: dict[Any, ProgramTime | None] = {}
     found = []
     for row in rows_of(arguments.table, arguments.part):
-        if row["status"] == "ok" and row["clean"] and (is_timed(row) or row["speedup"]):
+        if is_evaluated(row):
             one = forecast_row(row, arguments.cache, references)
             if one is not None:
                 found.append(one)

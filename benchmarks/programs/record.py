@@ -1,10 +1,10 @@
-"""Programs of the shared table's development rows, reference and candidate, for the GPU that each row was timed on.
+"""Programs of the shared table's rows, reference and candidate, for the GPU that each row was timed on.
 
-    python -m benchmarks.programs.record TABLE.parquet CACHE [--problems 60] [--rows 300] [--processes 1]
+    python -m benchmarks.programs.record TABLE.parquet CACHE [--part development --part held_out] [--processes 16]
 
 No GPU is needed. Each recording has a sandboxed process of its own, since the code is foreign; what is in CACHE
-already (`<key>.json.gz`, an answer of `record.job.encoded`) is skipped, so the command can be stopped and resumed. The
-first `--rows` are drawn over the problems in turn, rows of cells with several timed candidates first.
+already (`<key>.json.gz`, an answer of `record.job.encoded`) is skipped, so the command can be stopped and resumed.
+Cells with several timed candidates come first. Of held-out rows nothing is shown but keys, seconds and outcomes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import gzip
 import hashlib
 import json
+import math
 import random
 import time
 from collections import Counter, defaultdict
@@ -24,7 +25,7 @@ from typing import Any
 from benchmarks.programs.split import committed, family_of, rows_of
 
 SEED = 5
-MOST_OF_A_CELL = 6
+MOST_OF_A_CELL = 12
 # What stands for a reference where the table gives sizes alone.
 _PRODUCT = """import torch
 
@@ -68,49 +69,32 @@ def is_timed(row: Mapping[str, Any]) -> bool:
     return bool(row["status"] == "ok" and row["clean"] and row["candidate_ms"])
 
 
-def chosen(rows: list[dict[str, Any]], problems: int, count: int) -> list[dict[str, Any]]:
-    """A seeded sample of problems, then their rows in turn, those of cells that can be ranked first."""
-    draw = random.Random(SEED)
-    groups = sorted({row["split_group"] for row in rows if family_of(row["split_group"]) != "hgemm"})
-    draw.shuffle(groups)
-    cells: Counter[str] = Counter(row["cell_id"] for row in rows if is_timed(row))
-    queues: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["split_group"] in groups[:problems] and row["status"] == "ok" and row["clean"]:
-            queues[row["split_group"]].append(row)
-    taken: Counter[str] = Counter()
-    order: list[dict[str, Any]] = []
-    for members in queues.values():
-        draw.shuffle(members)
-        members.sort(key=lambda row: (not (is_timed(row) and cells[row["cell_id"]] > 1), row["cell_id"]))
-    while any(queues.values()) and len(order) < count:
-        for group in sorted(queues):
-            cell = queues[group][0]["cell_id"] if queues[group] else None
-            while queues[group] and queues[group][0]["cell_id"] == cell:
-                row = queues[group].pop(0)
-                taken[row["cell_id"]] += 1
-                if taken[row["cell_id"]] <= MOST_OF_A_CELL:
-                    order.append(row)
-    return order[:count]
+def is_evaluated(row: Mapping[str, Any]) -> bool:
+    """Whether a row is correct and its time or its speedup was measured."""
+    return bool(row["status"] == "ok" and row["clean"] and (row["candidate_ms"] or row["speedup"]))
 
 
-def extremes(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """The fastest and slowest candidate of cells whose times differ by more than 10 %; data sets take turns."""
+def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that are evaluated: whole cells that can be ranked first, plain matrix products by shape last.
+
+    Cells are in a random but fixed order. Of a large cell the first `MOST_OF_A_CELL` come with the other cells.
+    """
     draw = random.Random(SEED)
     cells: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        if is_timed(row) and row["reference_code"]:
+        if is_evaluated(row):
             cells[row["cell_id"]].append(row)
-    queues: dict[str, list[list[dict[str, Any]]]] = defaultdict(list)
+    groups: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for name in draw.sample(sorted(cells), len(cells)):
-        members = sorted(cells[name], key=lambda row: float(row["candidate_ms"]))
-        if members[-1]["candidate_ms"] > 1.1 * members[0]["candidate_ms"]:
-            queues[members[0]["dataset"]].append([members[0], members[-1]])
-    order: list[dict[str, Any]] = []
-    while any(queues.values()) and len(order) < count:
-        for queue in queues.values():
-            order += queue.pop(0) if queue else []
-    return order[:count]
+        members = draw.sample(cells[name], len(cells[name]))
+        if family_of(members[0]["split_group"]) == "hgemm":
+            groups[3] += members
+        elif sum(is_timed(row) for row in members) > 1:
+            groups[0] += members[:MOST_OF_A_CELL]
+            groups[2] += members[MOST_OF_A_CELL:]
+        else:
+            groups[1] += members
+    return [row for number in sorted(groups) for row in groups[number]]
 
 
 def jobs(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, str | None, str]]:
@@ -130,8 +114,9 @@ def jobs(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, str | None, str
                 yield key, reference, candidate, row["gpu"]
 
 
-def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, processes: int) -> None:
-    """Record what is not in the cache yet, each in a sandboxed process of its own."""
+def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, processes: int, seconds: float) -> None:
+    """Record what is not in the cache yet, each in a sandboxed process of its own; none is begun after `seconds`."""
+    from foretell.kernels.bench.gpu.builders import prepare_extensions
     from foretell.kernels.evaluate.foreign import foreign_device
     from foretell.kernels.languages.python_source import language_of
     from foretell.kernels.record.apart import record_apart
@@ -139,45 +124,50 @@ def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, proces
     from foretell.kernels.tasks import BadTask, kernelbench
 
     cache.mkdir(parents=True, exist_ok=True)
+    prepare_extensions("cuda")  # once, before many threads ask for it
+    deadline = time.monotonic() + seconds
 
-    def one(job: tuple[str, str, str | None, str]) -> None:
+    def one(job: tuple[str, str, str | None, str]) -> str:
         key, reference, candidate, gpu = job
         path = cache / f"{key}.json.gz"
         if path.exists():
-            return
+            return "recorded before"
+        if time.monotonic() > deadline:
+            return "not begun"
         started = time.perf_counter()
         try:
             task = kernelbench.from_text(reference, "problem")
             language = "torch" if candidate is None else language_of(candidate)
-            answer = encoded(record_apart(task, task.workloads[0], candidate, language, foreign_device(gpu)))
+            recording = record_apart(task, task.workloads[0], candidate, language, foreign_device(gpu))
+            answer, outcome = encoded(recording), str(recording.refusal.reason) if recording.refusal else "recorded"
         except BadTask as error:
-            answer = json.dumps({"programs": [], "failure": str(error)[:600]}).encode()
+            answer, outcome = json.dumps({"programs": [], "failure": str(error)[:600]}).encode(), "bad task"
         partial = path.with_suffix(".partial")
         partial.write_bytes(gzip.compress(answer, 6))
         partial.replace(path)
-        print(f"{key} {'candidate' if candidate else 'reference'} {time.perf_counter() - started:.1f} s", flush=True)
+        kind = "candidate" if candidate else "reference"
+        print(f"{key} {kind} {time.perf_counter() - started:.1f} s, {outcome}", flush=True)
+        return outcome
 
     with ThreadPoolExecutor(processes) as pool:
-        list(pool.map(one, todo))
+        print(dict(Counter(pool.map(one, todo))), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
     parser.add_argument("cache", type=Path)
-    parser.add_argument("--problems", type=int, default=60)
-    parser.add_argument("--rows", type=int, default=300)
+    parser.add_argument("--rows", type=int, help="the first so many rows of the order; default: all")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--extremes", action="store_true", help="only the fastest and slowest of each cell")
-    parser.add_argument("--part", choices=tuple(committed()), default="development")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no recording after that time")
+    parser.add_argument("--part", choices=tuple(committed()), action="append", help="default: development")
     arguments = parser.parse_args()
-    every = rows_of(arguments.table, arguments.part)
-    count = arguments.rows
-    rows = extremes(every, count) if arguments.extremes else chosen(every, arguments.problems, count)
+    parts = arguments.part or ["development"]
+    rows = ordered([row for part in parts for row in rows_of(arguments.table, part)])[: arguments.rows]
     todo = list(jobs(rows))
     groups = {row["split_group"] for row in rows}
     print(f"{len(rows)} rows of {len(groups)} problems, {len(todo)} recordings", flush=True)
-    record_all(todo, arguments.cache, arguments.processes)
+    record_all(todo, arguments.cache, arguments.processes, arguments.seconds)
 
 
 if __name__ == "__main__":
