@@ -43,6 +43,7 @@ COMMANDS: Sequence[tuple[str, str]] = (
     ("measure softmax mine.py", "gpu"),
     ("record softmax mine.py", "gpu"),
     ("explain softmax mine.py", "gpu"),
+    ("calibrate", "gpu"),
     ("measure problem.py mine.py", "gpu"),
     ("forecast softmax mine.cpp", WORKS),
     ("forecast softmax mine.py --device h200", WORKS),

@@ -8,6 +8,7 @@ import typer
 
 from foretell.cli import (
     ask,
+    calibrate,
     collect,
     doctor,
     evaluate,
@@ -60,7 +61,7 @@ def _root(
     help_alone(context)
 
 
-for _verb in (search, ask, tell, measure, forecast, explain, record, tasks, report, replay, collect, doctor):
+for _verb in (search, ask, tell, measure, forecast, explain, record, tasks, report, replay, collect, calibrate, doctor):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name)(getattr(_verb, _name))
 

@@ -6,7 +6,9 @@ plain units, since a reference that says float32 means it; the narrower types ar
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from foretell.kernels.device import Device
 
@@ -107,7 +109,12 @@ def names() -> tuple[str, ...]:
 
 
 def described(name: str) -> Device:
-    """The device of that short or full name, however it is capitalised; UnknownDevice where none goes by it."""
+    """The device of that short or full name, however it is capitalised, or in a file NAME.json of `foretell calibrate`.
+
+    Raises UnknownDevice if there is none.
+    """
+    if name.endswith(".json"):
+        return _read(Path(name))
     wanted = name.lower().replace("_", "-").replace(" ", "-")
     bare = wanted.removeprefix("nvidia-").removeprefix("geforce-")
     wanted = _ALIASES.get(bare, bare if bare in _GPUS else wanted)
@@ -117,3 +124,10 @@ def described(name: str) -> Device:
     if wanted in ("xeon-x2", _CORPUS_CPU.name.lower().replace(" ", "-")):
         return _CORPUS_CPU
     raise UnknownDevice(name)
+
+
+def _read(path: Path) -> Device:
+    try:
+        return Device.from_dict(json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UnknownDevice(str(path)) from error

@@ -378,6 +378,24 @@ CALL_MODEL = CallModel()
 
 
 @dataclass(frozen=True)
+class CalibrationEffort:
+    """Fitting a device's rates to measured calls (`cost/calibration.py`); rates and errors are in doublings.
+
+    Errors below `usual_log2` count by their square, larger ones by their size. `ridge` holds rates that the calls say
+    nothing about; none moves by more than `most_log2`.
+    """
+
+    iterations: int = 12
+    step: float = 0.05
+    usual_log2: float = 0.1
+    ridge: float = 0.5
+    most_log2: float = 2.0
+
+
+CALIBRATION = CalibrationEffort()
+
+
+@dataclass(frozen=True)
 class StepModel:
     """Constants of the time of a Program's steps (`cost/steps.py`): fixed costs, host costs, and doubt in doublings.
 

@@ -98,7 +98,7 @@ def time_of(call: LibraryCall, device: Device) -> CallTime:
         change, near = correction.at(correction.place(features, *at_home))
         us *= 2.0**change
         doubt = math.hypot(correction.spread_log2, (1.0 - near) * CALL_MODEL.unknown_spread_log2)
-    if device.name != home.name:
+    if device != home:
         slower = _cycles(home) / _cycles(device)
         if features.tensor_cores:  # what is beyond the roofline of tensor cores goes partly by their rate
             slower = math.sqrt(slower * compute_us / at_home[1])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretell.kernels.cost import calls, launches
+from foretell.kernels.cost.calibration import is_calibrated
 from foretell.kernels.device import Device
 from foretell.kernels.operators import family_of
 from foretell.kernels.profiles import STEP_MODEL
@@ -111,7 +112,7 @@ def _call(at: int, call: LibraryCall, device: Device) -> StepTime | None:
     if call.name.startswith(("empty", "new_empty")) or not any((*call.results, *call.mutated)):
         return None
     found = calls.time_of(call, device)
-    elsewhere = 0.0 if "H200" in device.name else STEP_MODEL.other_device_log2
+    elsewhere = 0.0 if "H200" in device.name or is_calibrated(device) else STEP_MODEL.other_device_log2
     doubt = math.hypot(found.doubt_log2, elsewhere)
     parts = {"memory": found.memory_us, "arithmetic": found.compute_us}
     return StepTime(at, call.name, found.us, doubt, f"measured {found.kind}", _key(call), "", parts)
