@@ -185,8 +185,8 @@ def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, st
     with _as_bad_input():
         chosen = make_policy(policy, config.profile)
         climber = make_strategy(strategy, config.profile)
-    writer = _proposer(proposer.removeprefix(PREFIX), task, config.language)
     warm = proposer.startswith(PREFIX)
+    writer = _proposer(proposer.removeprefix(PREFIX), task, config.language, warm)
     return Parts(writer, forecaster_named(forecaster, config.seed), climber, chosen, config, warm)
 
 
@@ -194,23 +194,27 @@ def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None) ->
     """The proposer of these parts, which starts from what the catalogue knows where that was asked for."""
     from foretell.kernels.propose.warm import WarmProposer, best_of
 
-    if not parts.warm or parts.proposer is None:
+    if not parts.warm:
         return parts.proposer
     sources = best_of(known, task, parts.config.language, device) if known is not None else []
     return WarmProposer(parts.proposer, sources)
 
 
-def _proposer(name: str, task: Task, language: str) -> Proposer | None:
+def _proposer(name: str, task: Task, language: str, warm: bool = False) -> Proposer | None:
+    """The proposer of that name; None if candidates come from outside, or (`warm`) from the catalogue alone."""
     from foretell.kernels.propose.names import NoTemplate, make_proposer, templates_of
+    from foretell.kernels.propose.warm import ALONE
     from foretell.kernels.search import UNPROPOSED
     from foretell.lm.function import NAME as FUNCTION
 
-    if name in (UNPROPOSED, FUNCTION):
+    if name in (UNPROPOSED, FUNCTION) or (warm and name == ALONE):
         return None
     with _as_bad_input():
         try:
             return make_proposer(name, task, language)
         except NoTemplate as error:
+            if warm:
+                return None
             raise BadInput(
                 str(error),
                 f"a task with a template: {', '.join(templates_of(language))}",

@@ -215,8 +215,8 @@ def test_parts_that_make_no_sense_are_refused(tmp_path: Path, parts: Any) -> Non
 
 def test_the_table_keeps_what_was_measured(tmp_path: Path) -> None:
     path, tally = _collected(tmp_path)
-    assert table.merge(tmp_path, [path]) == {"cpu": 36}
-    assert table.merge(tmp_path, [path]) == {"cpu": 36}
+    assert table.merge(tmp_path, [path]) == {"corpus_cpu": 36}
+    assert table.merge(tmp_path, [path]) == {"corpus_cpu": 36}
     rows = table.read(tmp_path)
     assert {r["task"] for r in rows} == set(SMALL)
     told = summary(rows)

@@ -42,7 +42,7 @@ def collect(
     """
     from foretell.kernels.corpus.collect import collect as gather
     from foretell.kernels.corpus.plan import read_plan
-    from foretell.kernels.corpus.table import files, known_ids
+    from foretell.kernels.corpus.table import known_ids
     from foretell.kernels.store import Catalogue
     from foretell.parts import bench_of
 
@@ -50,7 +50,7 @@ def collect(
         raise BadInput(f"there is no plan {plan}", "a plan", "foretell data plan --out plan.jsonl.gz")
     try:
         items = list(read_plan(plan))
-        known = known_ids(corpus) if files(corpus) else set()
+        known = known_ids(corpus)
     except ValueError as error:
         raise BadInput(str(error), "a plan") from error
     if not items:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.group import help_alone
 from foretell.cli.options import CorpusFolder, Seed, count, natural, positive
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
+
+if TYPE_CHECKING:
+    from foretell.kernels.corpus.plan import Item
 
 data = typer.Typer(help="Plan, import, describe, verify, split and export the corpus of measured kernels.")
 data.callback(invoke_without_command=True)(help_alone)
@@ -48,7 +51,15 @@ def plan(
     seed: Seed = 0,
     task: Annotated[
         list[str] | None,
-        typer.Option(metavar="TASK", help="Only this task (may be repeated).", autocompletion=names.tasks),
+        typer.Option(
+            metavar="TASK",
+            help="Only this task, or the file or folder of one of your own (may be repeated).",
+            autocompletion=names.tasks,
+        ),
+    ] = None,
+    candidate: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A candidate of your own task (may be repeated)."),
     ] = None,
     as_json: AsJson = False,
     folder: CorpusFolder = HERE,
@@ -56,19 +67,44 @@ def plan(
     """Plan what to measure: candidates from every template, and every written kernel."""
     from foretell.kernels.corpus.plan import LANGUAGES, make_plan, write_plan
     from foretell.kernels.library import UnknownTask, get
+    from foretell.kernels.tasks import is_path
 
     if kind not in LANGUAGES:
         raise BadInput(f"there is no kind of device {kind!r}", "cpu or gpu")
+    own = [name for name in task or () if is_path(name)]
     try:
-        task_names = [get(name, kind).name for name in task or ()]
+        task_names = [get(name, kind).name for name in task or () if name not in own]
     except UnknownTask as error:
         raise BadInput(str(error), "a task of the library", "foretell tasks") from error
-    planned = write_plan(out, make_plan(kind, per_language, rounds, seed, task_names, folder / "written"))
+    if own or candidate:
+        if len(own) != 1 or task_names or not candidate:
+            raise BadInput(
+                "this is not a plan for a task of your own", "one --task FILE, and --candidate FILE for each"
+            )
+        items = _own_items(own[0], candidate)
+    else:
+        items = make_plan(kind, per_language, rounds, seed, task_names, folder / "written")
+    planned = write_plan(out, items)
     if as_json:
         document({"plan": str(out), "candidates": planned})
         return
     next_command = command_line("collect", out, "--into", "catalogue.sqlite")
     people().print(f"{planned} candidates planned in {out}; next: {next_command}", markup=False, soft_wrap=True)
+
+
+def _own_items(task: str, files: Sequence[Path]) -> list[Item]:
+    import foretell as ft
+    from foretell.inputs import read_gpu_candidate, read_text
+    from foretell.kernels.candidate import Candidate, Origin
+    from foretell.kernels.corpus.plan import foreign_items
+
+    own = ft.task(task)
+    if own.device_kind == "gpu":
+        return foreign_items(own, [read_gpu_candidate(own, file) for file in files])
+    texts = [(file, read_text(file, "a C++ file that defines the task's entry point")) for file in files]
+    return foreign_items(
+        own, [Candidate(own.key, "cpp", text, Origin("person", {"file": f.name})) for f, text in texts]
+    )
 
 
 @data.command("import")
@@ -89,9 +125,7 @@ def import_(
     if as_json:
         document({"rows": dict(counts)})
         return
-    people().print(
-        ", ".join(f"{count} rows in corpus_{kind}.parquet" for kind, count in counts.items()) or "nothing new"
-    )
+    people().print(", ".join(f"{count} rows in {name}.parquet" for name, count in counts.items()) or "nothing new")
 
 
 @data.command()

@@ -113,7 +113,7 @@ def _is_workload(one: Mapping[str, Any]) -> bool:
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
         ("id", "key", "task", "family", "origin", "source", "stripped", "device", "toolchain", "message", "method",
-         "licence", "split"),
+         "licence", "split", "spec"),
         ("text", _is_text),
     ),
     **dict.fromkeys(("speedup", "low", "high"), ("a positive number", _is_positive)),

@@ -15,7 +15,6 @@ from typing import Protocol, runtime_checkable
 
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus.plan import WRITTEN, Item
-from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Bench
 from foretell.kernels.store import Catalogue
@@ -149,10 +148,11 @@ def _groups(
     tally: Tally,
 ) -> Iterator[_Group]:
     """Runs of items of one task, without those that need no measuring."""
-    for name, run in itertools.groupby(items, key=lambda item: item.task):
-        task = get(name, kind)
+    for _, run in itertools.groupby(items, key=lambda item: item.task):
+        members = list(run)
+        task = members[0].definition(kind)
         wanted: dict[str, Candidate] = {}
-        for item in run:
+        for item in members:
             try:
                 candidate = item.candidate(written)
             except (OSError, KeyError):

@@ -1,7 +1,8 @@
 """A plan: which candidates of which tasks are to be measured, one JSON object a line.
 
 Templates are named by their knobs and rendered where they are measured, so that a plan of forty thousand candidates
-travels as a file of a few megabytes. Kernels written by a language model are named by their file.
+travels as a file of a few megabytes. Kernels written by a language model are named by their file. Kernels of tasks that
+are not in the library are there as text, with the spec of their task.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from foretell.kernels.candidate import Candidate, Origin
-from foretell.kernels.library import tasks
+from foretell.kernels.library import get, tasks
 from foretell.kernels.propose.template import Template
+from foretell.kernels.task import Task
+from foretell.kernels.tasks import from_spec
 from foretell.received import read_plain
 
 LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
@@ -28,15 +31,29 @@ WRITTEN = Path("data/written")
 
 @dataclass(frozen=True)
 class Item:
-    """One candidate to be: a template's knobs, or a file below `WRITTEN`."""
+    """One candidate to be: a template's knobs, a file below `WRITTEN`, or a text with the spec of its task.
+
+    `task` is the key of the task.
+    """
 
     task: str
     language: str
     knobs: Mapping[str, Any] | None = None
     file: str = ""
+    source: str = ""
+    spec: Mapping[str, Any] | None = None
+
+    def definition(self, kind: str) -> Task:
+        """The task, at the sizes of a kind of device.
+
+        Raises UnknownTask, or KeyError, TypeError or ValueError if its spec makes no sense.
+        """
+        return get(self.task, kind) if self.spec is None else from_spec(self.spec)
 
     def candidate(self, written: Path = WRITTEN) -> Candidate:
         """The candidate itself; OSError or KeyError where its file or template is not there."""
+        if self.spec is not None:
+            return Candidate(self.task, self.language, self.source, Origin("person", {"file": self.file}))
         if self.knobs is not None:
             return templates(self.language)[self.task].candidate(self.knobs)
         if Path(self.task).name != self.task or Path(self.file).name != self.file:
@@ -48,6 +65,14 @@ class Item:
 def templates(language: str) -> dict[str, Template]:
     found: dict[str, Template] = import_module(f"foretell.kernels.propose.{language}").templates()
     return found
+
+
+def foreign_items(task: Task, candidates: Sequence[Candidate]) -> list[Item]:
+    """Items for candidates of a task that is not in the library."""
+    return [
+        Item(task.key, each.language, file=str(each.origin.detail.get("file", "")), source=each.source, spec=task.spec)
+        for each in candidates
+    ]
 
 
 def make_plan(
@@ -95,6 +120,7 @@ def write_plan(path: Path, items: Iterable[Item]) -> int:
         for item in items:
             named: dict[str, Any] = {"task": item.task, "language": item.language}
             named |= {"file": item.file} if item.knobs is None else {"knobs": dict(item.knobs)}
+            named |= {} if item.spec is None else {"source": item.source, "spec": dict(item.spec)}
             file.write(json.dumps(named, separators=(",", ":")) + "\n")
             count += 1
     return count
@@ -106,6 +132,7 @@ def read_plan(path: Path) -> Iterator[Item]:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for line in file:
                 named = json.loads(line)
-                yield Item(named["task"], named["language"], named.get("knobs"), named.get("file", ""))
+                more = (named.get("file", ""), named.get("source", ""), named.get("spec"))
+                yield Item(named["task"], named["language"], named.get("knobs"), *more)
     except (gzip.BadGzipFile, json.JSONDecodeError, KeyError, EOFError) as error:
         raise ValueError(f"{path} is not a plan: {error}") from error

@@ -1,4 +1,8 @@
-"""The corpus as Parquet: one row for every candidate measured on a device, from catalogues to table and back."""
+"""The corpus as Parquet: one row for every candidate measured on a device, from catalogues to table and back.
+
+Candidates of the library are in `corpus_KIND.parquet`, from which models are trained; those of other people's tasks,
+with the spec of their task in the column `spec`, in `problems_KIND.parquet`.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,13 @@ from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.store import Catalogue, catalogue_key
 from foretell.kernels.store.journal import JOURNAL_NAME
+from foretell.kernels.tasks import of_run
 
 LICENCE = "Apache-2.0"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MESSAGE_CHARACTERS = 400
 FOLDER = Path("data")
+PROBLEM_SPLIT = "problem"
 
 
 def arrow() -> Any:
@@ -62,11 +68,12 @@ def row(record: Mapping[str, Any]) -> dict[str, Any]:
     language = candidate["language"]
     kind = "cpu" if language == "cpp" else "gpu"
     name, _, toolchain = record["device"].partition(" | ")
+    spec = record.get("spec")
     return {
-        "id": Candidate(record["task"], language, candidate["source"]).likeness,
+        "id": Candidate(candidate["task"], language, candidate["source"]).likeness,
         "key": record["key"],
-        "task": record["task"],
-        "family": get(record["task"], kind).family,
+        "task": candidate["task"],
+        "family": get(record["task"], kind).family if spec is None else spec["family"],
         "kind": kind,
         "language": language,
         "origin": candidate["origin"]["kind"],
@@ -91,6 +98,7 @@ def row(record: Mapping[str, Any]) -> dict[str, Any]:
         "conditions": json.dumps(measured.get("conditions", {}), sort_keys=True),
         "measured_at": record["t"],
         "licence": LICENCE,
+        "spec": None if spec is None else json.dumps(spec),
     }
 
 
@@ -112,8 +120,13 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """Write a table, all or nothing, sorted by task and id, every row with its split; how many rows it has."""
     pa = arrow()
     ordered = sorted(rows, key=lambda r: (r["kind"], r["task"], r["language"], r["id"], r["device"]))
-    placed = [{**r, "split": split} for r, split in zip(ordered, assign(ordered), strict=True)]
-    table = pa.Table.from_pylist(placed, schema=schema())
+    columns = schema()
+    if any(r.get("spec") is not None for r in ordered):
+        columns, splits = columns.append(pa.field("spec", pa.string())), [PROBLEM_SPLIT] * len(ordered)
+    else:
+        splits = assign(ordered)
+    placed = [{**r, "split": split} for r, split in zip(ordered, splits, strict=True)]
+    table = pa.Table.from_pylist(placed, schema=columns)
     partial = path.with_suffix(".partial")
     pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
     partial.replace(path)
@@ -121,6 +134,7 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
+    """The tables of the library's candidates in a folder."""
     return sorted(folder.glob("corpus_*.parquet"))
 
 
@@ -141,7 +155,8 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> list[dict[str
 
 def known_ids(folder: Path = FOLDER) -> set[str]:
     """Candidates that are in the corpus; none where there is no table."""
-    return {r["id"] for r in read(folder, ["id"])} if files(folder) else set()
+    tables = (*files(folder), *folder.glob("problems_*.parquet"))
+    return {r["id"] for path in tables for r in read_file(path, ["id"])}
 
 
 def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
@@ -156,13 +171,13 @@ def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
         return
     device = state.started.device
     journal = run_dir / JOURNAL_NAME
+    task = of_run(state.config, device.kind)
     for node in state.nodes.values():
         outcome = node.measurement
         if outcome is None or node.reused or outcome.status is Status.INFRASTRUCTURE:
             continue
         if outcome.conditions.get("disturbed") is True:
             continue
-        task = get(node.candidate.task, device.kind)
         yield {
             "key": catalogue_key(task, node.candidate, device),
             "t": journal.stat().st_mtime,
@@ -171,22 +186,27 @@ def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
             "candidate": node.candidate.to_dict() | {"parents": list(node.parents)},
             "build": node.build.to_dict(),
             "measurement": outcome.to_dict(),
+            "spec": task.spec if task.files else None,
         }
 
 
 def merge(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
-    """Add catalogues (files) and runs (folders) to the tables, one for each kind of device; rows of each afterwards.
+    """Add catalogues (files) and runs (folders) to the tables; rows of each table that was changed, by its name.
 
     Several measurements with one key are combined into one row (see `combined`).
     """
     found = (record for path in sources for record in (run_records(path) if path.is_dir() else records(path)))
     fresh = [row(record) for record in found]
     counts = {}
-    for kind in sorted({r["kind"] for r in fresh}):
-        path = folder / f"corpus_{kind}.parquet"
+    for name in sorted({_table_of(r) for r in fresh}):
+        path = folder / f"{name}.parquet"
         rows_of: dict[str, list[dict[str, Any]]] = {}
-        for each in (*(read_file(path) if path.exists() else ()), *(r for r in fresh if r["kind"] == kind)):
+        for each in (*(read_file(path) if path.exists() else ()), *(r for r in fresh if _table_of(r) == name)):
             rows_of.setdefault(each["key"], []).append(each)
         folder.mkdir(parents=True, exist_ok=True)
-        counts[kind] = write(path, [combined(rows) for rows in rows_of.values()])
+        counts[name] = write(path, [combined(rows) for rows in rows_of.values()])
     return counts
+
+
+def _table_of(row: Mapping[str, Any]) -> str:
+    return f"{'corpus' if row.get('spec') is None else 'problems'}_{row['kind']}"

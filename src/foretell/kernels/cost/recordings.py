@@ -10,11 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from foretell import __version__
+from foretell.extras import is_installed
 from foretell.kernels.device import Device
 from foretell.kernels.profiles import RECORDED
 from foretell.kernels.record.apart import record_apart
 from foretell.kernels.record.job import decoded, encoded, request
 from foretell.kernels.record.refusal import Reason, Recording
+from foretell.kernels.sandbox import NoSandbox, required
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task, Workload
 
@@ -37,6 +39,17 @@ def recording_of(task: Task, workload: Workload, source: str | None, language: s
     if recording.refusal is None or recording.refusal.reason in _LASTING:
         _keep(path, encoded(recording))
     return recording
+
+
+def can_record() -> bool:
+    """Whether recordings can be made here: torch is installed, and there is a sandbox."""
+    if not is_installed("torch"):
+        return False
+    try:
+        required(server=True)
+    except NoSandbox:
+        return False
+    return True
 
 
 def _path(question: dict[str, object]) -> Path:

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from foretell.extras import is_installed
-from foretell.kernels.cost.recordings import recording_of
+from foretell.kernels.cost.recordings import can_record, recording_of
 from foretell.kernels.cost.work import work_of
 from foretell.kernels.devices import described
 from foretell.kernels.program import Program, View
-from foretell.kernels.sandbox import NoSandbox, required
 from foretell.kernels.task import ITEM_BYTES, Task
 
 DEVICE = "h200"  # references are recorded for; their work is the same on any device
@@ -41,22 +39,12 @@ class ReferenceWork:
 
 def reference_works(tasks: Sequence[Task]) -> list[ReferenceWork | None]:
     """The work of each task, None where its reference cannot be recorded here."""
-    if not tasks or not _can_record():
+    if not tasks or not can_record():
         return [None] * len(tasks)
     distinct = {task.identity: task for task in tasks}
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         found = dict(zip(distinct, pool.map(_recorded, distinct.values()), strict=True))
     return [found[task.identity] for task in tasks]
-
-
-def _can_record() -> bool:
-    if not is_installed("torch"):
-        return False
-    try:
-        required(server=True)
-    except NoSandbox:
-        return False
-    return True
 
 
 def _recorded(task: Task) -> ReferenceWork | None:

@@ -8,6 +8,7 @@ the order of a file.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import zlib
@@ -18,17 +19,21 @@ from typing import Any, Literal
 
 from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin, stripped
+from foretell.kernels.cost.recordings import can_record
+from foretell.kernels.cost.tasks import costed
 from foretell.kernels.device import Device
 from foretell.kernels.library import UnknownTask, get
 from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import Task
+from foretell.kernels.tasks import from_spec
 
 Tier = Literal["source", "build"]
 TIERS: tuple[Tier, ...] = ("source", "build")
 KINDS = ("cpu", "gpu")
 REQUIRED = ("task", "kind", "language", "source", "device", "status", "speedup")
-OPTIONAL = ("id", "stripped", "origin", "parents", "toolchain", "features", "workloads", "low", "high", "split")
+OPTIONAL = ("id", "stripped", "origin", "parents", "toolchain", "features", "workloads", "low", "high", "split",
+            "spec")  # fmt: skip
 
 # A CPU row names the processor and its cores; the rest is what a server core of the 2020s is like.
 _CPU_CLOCK_HZ = 2.5e9
@@ -101,15 +106,26 @@ def _pool(key: tuple[str, str, str], rows: Sequence[Mapping[str, Any]], tier: Ti
     kind, name, device_name = key
     if kind not in KINDS:
         raise BadTable(f"there is no kind of device {kind!r}", " or ".join(KINDS))
-    try:
-        task = get(name, kind)
-    except UnknownTask as error:
-        raise BadTable(str(error), "rows of tasks that the library knows") from error
+    device = device_of(kind, device_name, rows[0].get("toolchain") or "")
+    task = _task(name, kind, rows[0].get("spec"), device)
     pairs = [(subject_of(row, tier), measurement_of(row)) for row in rows]
     ids = [row.get("id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
-    return make_pool(
-        f"{name} on {device_name}", name, task, device_of(kind, device_name, rows[0].get("toolchain") or ""), ids, pairs
-    )
+    return make_pool(f"{task.name} on {device_name}", name, task, device, ids, pairs)
+
+
+def _task(name: str, kind: str, spec: str | None, device: Device) -> Task:
+    """A task of the library, or the one of a spec, with the work of its reference if that can be recorded here."""
+    try:
+        if not spec:
+            return get(name, kind)
+        task = from_spec(json.loads(spec))
+    except UnknownTask as error:
+        raise BadTable(str(error), "rows of tasks that the library knows") from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadTable(
+            f"the spec of {name} is not a task's: {error!r}", "a spec as `foretell data import` wrote it"
+        ) from error
+    return costed(task, device).task if kind == "gpu" and can_record() else task
 
 
 def make_pool(

@@ -16,24 +16,25 @@ from foretell.kernels.store.catalogue import Catalogue
 from foretell.kernels.task import Task
 
 PREFIX = "warm:"
+ALONE = "alone"  # no other proposer: a task without templates, and nobody else to write candidates
 COUNT = 8  # half of a usual batch: the other half is news
 
 
 class WarmProposer:
-    """Proposes `sources` in a run's first round, then whatever `inner` does.
+    """Proposes `sources` in a run's first round, then whatever `inner` does, or nothing if there is none.
 
     Only the first: later rounds follow from the journal alone, whatever others have added to a catalogue meanwhile.
     """
 
-    def __init__(self, inner: Proposer, sources: Sequence[Candidate]) -> None:
-        self.name = PREFIX + inner.name
+    def __init__(self, inner: Proposer | None, sources: Sequence[Candidate]) -> None:
+        self.name = PREFIX + (ALONE if inner is None else inner.name)
         self._inner = inner
         self._sources = tuple(sources)
 
     @property
     def wrapped(self) -> tuple[Proposer, ...]:
         """The proposer that takes over after the first round."""
-        return (self._inner,)
+        return () if self._inner is None else (self._inner,)
 
     def inform(self, state: Any) -> None:
         """Passed on to an inner proposer that wants to know where the run stands."""
@@ -47,8 +48,9 @@ class WarmProposer:
         below = tuple(parent.id for parent in parents[:1])
         warm = [replace(one, parents=below) for one in self._sources if first and one.id not in known][:count]
         taken = {*known, *(one.id for one in warm)} if warm else known
-        more = self._inner.propose(task, parents, count - len(warm), rng, taken) if len(warm) < count else []
-        return warm + more
+        if self._inner is None or len(warm) == count:
+            return warm
+        return warm + self._inner.propose(task, parents, count - len(warm), rng, taken)
 
 
 def best_of(catalogue: Catalogue, task: Task, language: str, device: Device, count: int = COUNT) -> list[Candidate]:

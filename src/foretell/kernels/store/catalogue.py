@@ -82,7 +82,7 @@ def _definition_id(task: Task, language: str) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement as the catalogue keeps it."""
+    """One measurement as the catalogue keeps it; `spec` is that of a task that is not in the library."""
 
     key: str
     task: str
@@ -91,6 +91,7 @@ class Row:
     candidate: Candidate
     build: Build
     measurement: Measurement
+    spec: Mapping[str, Any] | None = None
 
     def to_record(self) -> dict[str, Any]:
         """Plain JSON, as the corpus imports it."""
@@ -102,6 +103,7 @@ class Row:
             "candidate": self.candidate.to_dict(),
             "build": self.build.to_dict(),
             "measurement": self.measurement.to_dict(),
+            "spec": self.spec,
         }
 
 
@@ -187,7 +189,8 @@ class Catalogue:
             return False
         outcome, samples = pack_measurement(measurement)
         record = json.dumps(
-            {"candidate": candidate.to_dict() | {"source": ""}, "build": build.to_dict(), "measurement": outcome},
+            {"candidate": candidate.to_dict() | {"source": ""}, "build": build.to_dict(), "measurement": outcome}
+            | ({"spec": task.spec} if task.files else {}),
             separators=(",", ":"),
             ensure_ascii=False,
             allow_nan=False,
@@ -312,9 +315,12 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         candidate = Candidate.from_dict(record["candidate"] | {"source": source})
         build = Build.from_dict(record["build"])
         measurement = _unpack(record["measurement"], samples)
+        spec = record.get("spec")
+        if not (spec is None or isinstance(spec, dict)):
+            return None
     except _DECODING_ERRORS:
         return None
-    return Row(key, task, device, measured_at, candidate, build, measurement)
+    return Row(key, task, device, measured_at, candidate, build, measurement, spec)
 
 
 def _group(task: str, device: str, rows: Sequence[tuple[Any, ...]]) -> Group:
