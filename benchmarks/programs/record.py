@@ -17,12 +17,16 @@ import math
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.programs.split import committed, family_of, rows_of
+from foretell.kernels.device import Device
+from foretell.kernels.task import Task
 
 SEED = 5
 MOST_OF_A_CELL = 12
@@ -97,56 +101,70 @@ def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for number in sorted(groups) for row in groups[number]]
 
 
-def jobs(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str, str | None, str]]:
-    """Key, reference, candidate (None: the reference itself) and GPU of each recording, once each."""
+@dataclass(frozen=True)
+class Job:
+    """A recording to be made: of a candidate, or of the task's reference if there is no source."""
+
+    key: str
+    task: Callable[[], Task]
+    workload: str | None
+    source: str | None
+    language: str
+    device: Device
+
+
+def jobs(rows: list[dict[str, Any]]) -> Iterator[Job]:
+    """The recordings that rows of the shared table need, once each."""
     from foretell.kernels.evaluate.foreign import foreign_device
+    from foretell.kernels.languages.python_source import language_of
+    from foretell.kernels.tasks import kernelbench
 
     seen: set[str] = set()
     for row in rows:
         reference = reference_text(row)
         if reference is None:
             continue
-        device = foreign_device(row["gpu"])
-        for candidate, architecture in ((None, ""), (row["candidate_code"], device.toolchain)):
-            key = key_of(reference, candidate, architecture)
-            if key not in seen:
-                seen.add(key)
-                yield key, reference, candidate, row["gpu"]
+        device, source = foreign_device(row["gpu"]), str(row["candidate_code"])
+        task = partial(kernelbench.from_text, reference, "problem")
+        for job in (
+            Job(key_of(reference, None, ""), task, None, None, "torch", device),
+            Job(key_of(reference, source, device.toolchain), task, None, source, language_of(source), device),
+        ):
+            if job.key not in seen:
+                seen.add(job.key)
+                yield job
 
 
-def record_all(todo: list[tuple[str, str, str | None, str]], cache: Path, processes: int, seconds: float) -> None:
+def record_all(todo: Iterable[Job], cache: Path, processes: int, seconds: float) -> None:
     """Record what is not in the cache yet, each in a sandboxed process of its own; none is begun after `seconds`."""
     from foretell.kernels.bench.gpu.builders import prepare_extensions
-    from foretell.kernels.evaluate.foreign import foreign_device
-    from foretell.kernels.languages.python_source import language_of
     from foretell.kernels.record.apart import record_apart
     from foretell.kernels.record.job import encoded
-    from foretell.kernels.tasks import BadTask, kernelbench
+    from foretell.kernels.tasks import BadTask
 
     cache.mkdir(parents=True, exist_ok=True)
     prepare_extensions("cuda")  # once, before many threads ask for it
     deadline = time.monotonic() + seconds
 
-    def one(job: tuple[str, str, str | None, str]) -> str:
-        key, reference, candidate, gpu = job
-        path = cache / f"{key}.json.gz"
+    def one(job: Job) -> str:
+        path = cache / f"{job.key}.json.gz"
         if path.exists():
             return "recorded before"
         if time.monotonic() > deadline:
             return "not begun"
         started = time.perf_counter()
         try:
-            task = kernelbench.from_text(reference, "problem")
-            language = "torch" if candidate is None else language_of(candidate)
-            recording = record_apart(task, task.workloads[0], candidate, language, foreign_device(gpu))
+            task = job.task()
+            workload = next(each for each in task.workloads if job.workload in (None, each.name))
+            recording = record_apart(task, workload, job.source, job.language, job.device)
             answer, outcome = encoded(recording), str(recording.refusal.reason) if recording.refusal else "recorded"
         except BadTask as error:
             answer, outcome = json.dumps({"programs": [], "failure": str(error)[:600]}).encode(), "bad task"
-        partial = path.with_suffix(".partial")
-        partial.write_bytes(gzip.compress(answer, 6))
-        partial.replace(path)
-        kind = "candidate" if candidate else "reference"
-        print(f"{key} {kind} {time.perf_counter() - started:.1f} s, {outcome}", flush=True)
+        unfinished = path.with_suffix(".partial")
+        unfinished.write_bytes(gzip.compress(answer, 6))
+        unfinished.replace(path)
+        kind = "candidate" if job.source else "reference"
+        print(f"{job.key} {kind} {time.perf_counter() - started:.1f} s, {outcome}", flush=True)
         return outcome
 
     with ThreadPoolExecutor(processes) as pool:

@@ -29,4 +29,4 @@ def test_only_correct_rows_with_a_time_or_a_speedup_are_recorded() -> None:
 
 def test_a_reference_is_recorded_once_however_many_candidates_it_has() -> None:
     found = list(jobs([_row("a", 0), _row("a", 1), _row("a", 1)]))
-    assert [job[2] for job in found] == [None, "a 0", "a 1"]
+    assert [job.source for job in found] == [None, "a 0", "a 1"]
