@@ -46,7 +46,7 @@ def sample(each: int) -> list[dict[str, Any]]:
         if row["kind"] == "gpu" and row["speedup"] and row["workloads"]:
             tasks[row["task"]].append(row)
     draw = random.Random(SEED)
-    chosen = [draw.sample(rows, min(each, len(rows))) for _, rows in sorted(tasks.items())]
+    chosen = [draw.sample(rows, len(rows))[:each] for _, rows in sorted(tasks.items())]
     return [rows[number] for number in range(each) for rows in chosen if number < len(rows)]
 
 
