@@ -7,9 +7,10 @@ a session share one cache of compiled objects, which are stored by content.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -51,6 +52,17 @@ def shared_cache(session_dir: Path) -> Iterator[Path]:
         patch.setenv("FORETELL_CACHE", str(cache))
         patch.setenv("TRITON_CACHE_DIR", str(cache / "triton"))
         yield cache
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting imports stays until the end, so garbage collection need not look through it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

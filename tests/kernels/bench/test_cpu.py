@@ -15,7 +15,7 @@ from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort
-from tests.kernels.bench.hostile import CORRECT, HEAD
+from tests.kernels.bench.hostile import CORRECT, HEAD, head
 
 TASK = get("softmax")
 KERNEL = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
@@ -56,7 +56,7 @@ def _measure(bench: CpuBench, source: str, hopeless_below: float | None = None) 
 
 @pytest.mark.parametrize("body", FAIR.values(), ids=FAIR.keys())
 def test_odd_but_fair_candidates_pass(bench: CpuBench, body: str) -> None:
-    measurement = _measure(bench, f"{HEAD}{CORRECT}{KERNEL} {{ {body} }}")
+    measurement = _measure(bench, f"{head(body)}{CORRECT}{KERNEL} {{ {body} }}")
     assert measurement.status is Status.OK, measurement.message
 
 
