@@ -174,6 +174,7 @@ def demo(path: Path, runs: int) -> None:
             started = time.perf_counter()
             finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             row = {"kind": "demo", "wall_s": time.perf_counter() - started, "returncode": finished.returncode}
+            row["machine"] = describe()["device"]
             if finished.returncode == 0:
                 summary = json.loads(finished.stdout)
                 best = summary["best"]
@@ -205,11 +206,15 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def summary(folder: Path, output: Path) -> None:
     """Figures of every condition as JSON, and docs/results/busy.md from them; those without new rows are kept."""
-    kept = json.loads(output.read_text())["conditions"] if output.exists() else {}
-    result: dict[str, Any] = {"machine": describe(), "conditions": kept}
+    result: dict[str, Any] = {"machine": describe(), "conditions": {}}
+    if output.exists():
+        result = json.loads(output.read_text())
+    kept = result["conditions"]
     rows: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         rows.setdefault(path.stem.partition("-")[0], []).extend(map(json.loads, path.read_text().splitlines()))
+    if any(row["kind"] != "demo" for mine in rows.values() for row in mine):
+        result["machine"] = describe()
     for name, mine in rows.items():
         figures: dict[str, Any] = {}
         for kind in ("itself", "known"):
@@ -251,17 +256,18 @@ def page(result: dict[str, Any]) -> str:
         "",
         "## The demo's headline",
         "",
-        "| condition | headline | interval | shown to be faster | wall time |",
-        "| --- | --- | --- | --- | --- |",
+        "| condition | machine | headline | interval | shown to be faster | wall time |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for name, figures in result["conditions"].items():
         for demo_run in figures.get("demo", ()):
+            start, wall = f"| {name} | {demo_run.get('machine', result['machine']['device'])}", demo_run["wall_s"]
             if demo_run.get("speedup") is None:
-                lines.append(f"| {name} | none (exit code {demo_run['returncode']}) | | | {demo_run['wall_s']:.0f} s |")
+                lines.append(f"{start} | none (exit code {demo_run['returncode']}) | | | {wall:.0f} s |")
                 continue
             lines.append(
-                f"| {name} | {demo_run['speedup']:.1f}x | {demo_run['low']:.1f} to {demo_run['high']:.1f} "
-                f"| {'yes' if demo_run['shown_faster'] else 'no'} | {demo_run['wall_s']:.0f} s |"
+                f"{start} | {demo_run['speedup']:.1f}x | {demo_run['low']:.1f} to {demo_run['high']:.1f} "
+                f"| {'yes' if demo_run['shown_faster'] else 'no'} | {wall:.0f} s |"
             )
     return "\n".join(lines) + "\n"
 
