@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.programs.evaluate import LOG, Forecasted, figures
+from benchmarks.programs.evaluate import LOG
+from benchmarks.programs.figures import Forecasted, figures, intervals
 from benchmarks.programs.split import TOGETHER, committed, family_of, split_of
 
 LOOKS = 4  # three, and the final one
@@ -45,3 +46,5 @@ def test_figures_are_means_over_cells() -> None:
     assert found["spearman"] == 1.0 and found["cells_with_ranks"] == 1
     assert found["first_pick"] == (1.0 + 0.25 + 10.0 / 10.5) / 3
     assert found["with_program"] == 6 / 7 and found["median_error_log2"] == 1.0
+    bounds = intervals([*right, *wrong, *near])
+    assert bounds["pairs_right"][0] < 0.5 < bounds["pairs_right"][1] and bounds["coverage_80"] == [1.0, 1.0]

@@ -54,7 +54,7 @@ class NotFollowed(ValueError):
 def time_of(launch: Launch, program: Program, device: Device) -> LaunchTime:
     """Device time of one launch of a Program. Raises NotFollowed if its PTX cannot be read."""
     image = program.image(launch.image)
-    seen = _seen(launch, image)
+    seen = observed(launch, image)
     took = resources(image, launch)
     return _Model(launch, program, device, seen, took).time()
 
@@ -73,7 +73,8 @@ def resources(image: Image, launch: Launch) -> Resources:
 
 
 @lru_cache(maxsize=4096)
-def _seen(launch: Launch, image: Image) -> dry.Observation:
+def observed(launch: Launch, image: Image) -> dry.Observation:
+    """The dry run of a launch, on whatever device. Raises NotFollowed if its PTX cannot be read."""
     if not image.ptx:
         raise NotFollowed(f"{launch.entry} has no PTX")
     try:
