@@ -1,0 +1,81 @@
+"""Integer expressions of C and C++ in terms of named constants, as far as they can be worked out from the text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from foretell.kernels.tune.encode import Value
+
+_CASTS = re.compile(r"\(\s*(?:int|unsigned|unsigned int|size_t|int64_t|uint32_t|long)\s*\)|static_cast<[^<>]*>")
+_SIZES = {"float": 4, "int": 4, "unsigned": 4, "half": 2, "__half": 2, "__nv_bfloat16": 2, "bfloat16": 2, "double": 8,
+          "float2": 8, "float4": 16, "int4": 16, "uint4": 16, "half2": 4, "__half2": 4, "char": 1, "int8_t": 1,
+          "uint8_t": 1, "scalar_t": 2, "T": 2}  # fmt: skip
+_SIZEOF = re.compile(r"sizeof\s*\(\s*([\w:]+)[^)]*\)")
+_SUFFIX = re.compile(r"\b(\d+)[uUlL]+\b")
+_MOST_CHARACTERS = 200
+_DEPTH = 8
+_OPERATIONS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%",
+                                         ast.LShift: "<<", ast.RShift: ">>"}  # fmt: skip
+
+
+def bytes_of(type_name: str) -> int:
+    """Bytes of a type; the least that it may be if it is not known."""
+    return _SIZES.get(type_name.rpartition("::")[2], 1)
+
+
+def evaluate(expression: str, definitions: Mapping[str, str], setting: Mapping[str, Value]) -> int | None:
+    """The value of an expression with the knobs of `setting` and the texts of other constants; None if unknown."""
+    return _value(expression, definitions, setting, _DEPTH)
+
+
+def _value(expression: str, definitions: Mapping[str, str], setting: Mapping[str, Value], depth: int) -> int | None:
+    if depth == 0 or len(expression) > _MOST_CHARACTERS:
+        return None
+    plain = _CASTS.sub("", expression)
+    plain = _SIZEOF.sub(lambda match: str(bytes_of(match[1])), plain)
+    plain = _SUFFIX.sub(r"\1", plain).strip()
+    try:
+        tree = ast.parse(plain, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return _tree_value(tree, definitions, setting, depth)
+
+
+def _tree_value(node: ast.expr, definitions: Mapping[str, str], setting: Mapping[str, Value], depth: int) -> int | None:
+    match node:
+        case ast.Constant(value=int(number)):
+            return int(number)
+        case ast.Name(id=name) if name in setting:
+            value = setting[name]
+            return int(value) if isinstance(value, int) else None
+        case ast.Name(id=name) if name in definitions:
+            return _value(definitions[name], definitions, setting, depth - 1)
+        case ast.BinOp(left=left, op=op, right=right):
+            a = _tree_value(left, definitions, setting, depth)
+            b = _tree_value(right, definitions, setting, depth)
+            return None if a is None or b is None else _apply(_OPERATIONS.get(type(op), ""), a, b)
+        case _:
+            return None
+
+
+def _apply(operation: str, a: int, b: int) -> int | None:
+    if (operation in ("/", "%") and b == 0) or (operation in ("<<", ">>") and not 0 <= b < 64):
+        return None
+    match operation:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return a // b
+        case "%":
+            return a % b
+        case "<<":
+            return a << b
+        case ">>":
+            return a >> b
+    return None

@@ -1,0 +1,98 @@
+"""Triton kernels of a source: their parameters and loops, and how large their tiles may get."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from foretell.kernels.propose.knobs.kinds import Kind, kind_of, ladder
+from foretell.kernels.propose.knobs.python_tree import Tree
+from foretell.kernels.propose.knobs.space import Setting
+from foretell.kernels.tune.encode import Value
+
+DEFAULT_WARPS, DEFAULT_STAGES = 4, 3  # what Triton takes where a launch does not say
+LEAST_DOT = 16  # the smallest side of a tile that tensor cores take
+MOST_ELEMENTS = 1 << 15  # of a tile, unless that of the source is larger
+MOST_PER_THREAD = 128
+SHARED_BYTES = 227 << 10
+OPTIONS = {"num_warps": (Kind.WARPS, DEFAULT_WARPS), "num_stages": (Kind.STAGES, DEFAULT_STAGES)}
+
+
+@dataclass
+class Kernel:
+    """A Triton kernel of the source: its parameters, and which knobs set them."""
+
+    node: ast.FunctionDef
+    parameters: list[str]
+    constants: frozenset[str]
+    has_dot: bool
+    loops: list[ast.Call]  # calls of range in loops that load
+    tuner: ast.Call | None
+    knobs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+def kernels(tree: Tree) -> Iterator[Kernel]:
+    for node in ast.walk(tree.root):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        names = {last_name(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list}
+        if "jit" not in names:
+            continue
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        constants = frozenset(
+            one.arg for one in arguments if one.annotation and "constexpr" in ast.dump(one.annotation)
+        )
+        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+        called = [last_name(one.func) for one in calls]
+        tuners = (one for one in node.decorator_list if isinstance(one, ast.Call) and last_name(one.func) == "autotune")
+        yield Kernel(node, [one.arg for one in arguments], constants, "dot" in called, _loading_loops(node),
+                     next(tuners, None))  # fmt: skip
+
+
+def _loading_loops(node: ast.FunctionDef) -> list[ast.Call]:
+    """The innermost loops over `range` or `tl.range` whose body loads."""
+    found = []
+    for loop in ast.walk(node):
+        if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+            continue
+        inner = [one for statement in loop.body for one in ast.walk(statement)]
+        loads = any(isinstance(one, ast.Call) and last_name(one.func) == "load" for one in inner)
+        if loads and not any(isinstance(one, ast.For) for one in inner) and last_name(loop.iter.func) == "range":
+            found.append(loop.iter)
+    return found
+
+
+def last_name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def tile_values(kernel: Kernel, kind: Kind, value: int) -> tuple[Value, ...]:
+    values = ladder(kind, value)
+    if kind is Kind.TILE and kernel.has_dot:
+        return tuple(one for one in values if one >= LEAST_DOT or one == value)
+    return tuple(values)
+
+
+def fits(kernel: Kernel, knobs: dict[str, str], setting: Setting) -> bool:
+    """Whether tiles are of a size that compiles in good time and, with tensor cores, may fit in shared memory."""
+
+    def value(parameter: str, default: int) -> int:
+        found = setting.get(knobs.get(parameter, ""), default)
+        return found if isinstance(found, int) else default
+
+    tiles = {name: setting[knob] for name, knob in knobs.items() if name not in OPTIONS and knob in setting}
+    sides = {name: int(side) for name, side in tiles.items() if kind_of(name) in (Kind.TILE, Kind.ITEMS, None)}
+    warps, stages = value("num_warps", DEFAULT_WARPS), value("num_stages", DEFAULT_STAGES)
+    if kernel.has_dot:
+        m, n, k = (next((s for name, s in sides.items() if name.upper().endswith(end)), 0) for end in "MNK")
+        if m * n > 256 * 256 or m * n / (32 * warps) > 2 * MOST_PER_THREAD:
+            return False
+        return (m + n) * k * 2 * max(1, stages - 1) <= SHARED_BYTES
+    elements = math.prod(side for name, side in sides.items() if kind_of(name) is not Kind.ITEMS)
+    return elements <= MOST_ELEMENTS and elements / (32 * warps) <= MOST_PER_THREAD
