@@ -218,6 +218,7 @@ def measure(
 def search(
     task: TaskLike,
     *,
+    start: CandidateLike | None = None,
     language: str | None = None,
     proposer: str | Callable[[str], str] | Proposer | None = None,
     run: str | Path | None = None,
@@ -230,9 +231,12 @@ def search(
 
     Args:
         task: The task, or its name or path.
-        language: `cpp` (this CPU), `triton`, `cuda` or `torch` (this machine's GPU); by default what the task is for.
-        proposer: Who writes candidates: a name (`template`, `crossover`, a language model as in docs/lm.md), a function
-            that takes a prompt and returns a language model's answer, or a Proposer.
+        start: A kernel to start from (a path, a text or a Candidate), which is measured first. Without a proposer its
+            own tunable constants are changed (`knobs`).
+        language: `cpp` (this CPU), `triton`, `cuda` or `torch` (this machine's GPU); by default that of the start, or
+            what the task is for.
+        proposer: Who writes candidates: a name (`template`, `crossover`, `knobs`, a language model as in docs/lm.md), a
+            function that takes a prompt and returns a language model's answer, or a Proposer.
         run: Directory for the run; by default `runs/TASK-N`.
         keep: With False the run is kept in memory alone.
         bench: Where to measure; by default this machine's.
@@ -240,7 +244,7 @@ def search(
         **settings: `measurements`, `seconds`, `candidates`, `profile`, `policy`, `forecaster`, `strategy`, `seed`,
             `use_catalogue`.
     """
-    made = new_run(task, language=language, proposer=proposer, run=run, keep=keep, bench=bench, **settings)
+    made = new_run(task, start=start, language=language, proposer=proposer, run=run, keep=keep, bench=bench, **settings)
     with made:
         return made.carry_on(on_event)
 
@@ -248,6 +252,7 @@ def search(
 def new_run(
     task: TaskLike,
     *,
+    start: CandidateLike | None = None,
     language: str | None = None,
     proposer: str | Callable[[str], str] | Proposer | None = None,
     run: str | Path | None = None,
@@ -262,11 +267,13 @@ def new_run(
     from foretell.run import Run
     from foretell.runs import new_run as new_directory
 
-    spoken = language or ("cpp" if globals()["task"](task).device_kind == "cpu" else "triton")
+    first = None if start is None else _start(task, start, language, proposer)
+    spoken = language or (first.language if first is not None else None)
+    spoken = spoken or ("cpp" if globals()["task"](task).device_kind == "cpu" else "triton")
     wanted = _task(task, kind_of(spoken))
     named = proposer if isinstance(proposer, str) or proposer is None else None
     wishes = Wishes(proposer=named or (UNPROPOSED if proposer is not None else None), **settings)
-    parts = own_proposer(new_parts(wanted, wishes, spoken), proposer)
+    parts = own_proposer(new_parts(wanted, wishes, spoken, first), proposer)
 
     def journal() -> RunJournal:
         return FileJournal(new_directory(wanted.name, None if run is None else Path(run))) if keep else MemoryJournal()
@@ -336,6 +343,16 @@ def _task(reference: TaskLike, kind: str) -> Task:
 
 def _is_cpu(device: str | Device) -> bool:
     return device == "cpu" if isinstance(device, str) else device.kind == "cpu"
+
+
+def _start(reference: TaskLike, start: CandidateLike, language: str | None, proposer: object) -> Candidate:
+    """The kernel to start from. Raises BadInput if its constants are to be tuned in another language."""
+    from foretell.inputs import start_kind, start_of
+
+    first = start_of(_task(reference, start_kind(start, task(reference))), start)
+    if language not in (None, first.language) and proposer in (None, "knobs"):
+        raise BadInput(f"the kernel to start from is {first.language}, not {language}", "the same language, or none")
+    return first
 
 
 def _device(given: str | Device) -> Device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 20
 _SIZE_DIGITS = 18
+_GPU_TEXT = re.compile(r"__global__|^\s*(?:import|from)\s+\w", re.MULTILINE)
 _LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".cu": "cuda", ".py": "triton or torch"}
 
 
@@ -72,6 +74,34 @@ def candidate_of(task: Task, given: Candidate | Path | str, device: Device) -> C
         return Candidate(task.key, language, given, Origin("person"))
     path = Path(given)
     return read_candidate(task, device, path) if device.kind == "cpu" else read_gpu_candidate(task, path)
+
+
+def start_kind(start: Candidate | Path | str, task: Task) -> str:
+    """The kind of device that a kernel to start from is for: by its ending, else by its text or its language."""
+    from foretell.kernels.candidate import Candidate
+
+    if isinstance(start, Candidate):
+        return "cpu" if start.language == "cpp" else "gpu"
+    if isinstance(start, str) and "\n" in start:
+        return task.device_kind if task.files else "gpu" if _GPU_TEXT.search(start) else "cpu"
+    return "cpu" if _LANGUAGES.get(Path(start).suffix.lower()) == "cpp" else "gpu"
+
+
+def start_of(task: Task, start: Candidate | Path | str) -> Candidate:
+    """The kernel to start from, for a task of its kind of device. Raises BadInput if it cannot be one."""
+    from foretell.kernels.candidate import Candidate, Origin
+    from foretell.kernels.languages.python_source import language_of
+
+    if isinstance(start, Candidate):
+        return start
+    if isinstance(start, str) and "\n" in start:
+        language = "cpp" if task.device_kind == "cpu" else language_of(start)
+        return Candidate(task.key, language, start, Origin("person"))
+    path = Path(start)
+    if task.device_kind == "gpu":
+        return read_gpu_candidate(task, path)
+    text = read_text(path, "source text that defines the task's entry point")
+    return Candidate(task.key, "cpp", text, Origin("person", {"file": path.name}))
 
 
 def read_gpu_candidate(task: Task, path: Path) -> Candidate:

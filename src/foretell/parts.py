@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from foretell.errors import BadInput, command_line, note
 
 if TYPE_CHECKING:
+    from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
     from foretell.kernels.policy import Policy
     from foretell.kernels.protocols import Bench, Forecaster, Proposer
@@ -55,8 +56,11 @@ class Parts:
     warm: bool = False
 
 
-def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE) -> Parts:
-    """The parts for a new run; BadInput where a name is unknown or a number makes no sense."""
+def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE, start: Candidate | None = None) -> Parts:
+    """The parts for a new run; BadInput where a name is unknown or a number makes no sense.
+
+    With a kernel to `start` from, its own constants are tuned unless another proposer is named.
+    """
     from foretell.kernels import profiles
     from foretell.kernels.search import SearchConfig
 
@@ -64,9 +68,11 @@ def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE) -> Parts:
         profile = profiles.get(wishes.profile or "standard")
         asked = {name: getattr(wishes, name) for name in ("measurements", "seconds", "candidates")}
         budgets = replace(profile.budgets, **{name: value for name, value in asked.items() if value is not None})
-        config = SearchConfig(language, wishes.seed or 0, replace(profile, budgets=budgets))
-    policy, forecaster = wishes.policy or "selective", wishes.forecaster or "online"
-    return _assemble(task, config, policy, forecaster, wishes.strategy or "puct", wishes.proposer or "template")
+        config = SearchConfig(language, wishes.seed or 0, replace(profile, budgets=budgets), start)
+    proposer = wishes.proposer or ("template" if start is None else "knobs")
+    # What `knobs` proposes is chosen by what was measured already: there is nothing left to select.
+    policy = wishes.policy or ("all" if proposer == "knobs" else "selective")
+    return _assemble(task, config, policy, wishes.forecaster or "online", wishes.strategy or "puct", proposer)
 
 
 def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes, started_here: bool) -> Parts:
@@ -186,7 +192,7 @@ def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, st
         chosen = make_policy(policy, config.profile)
         climber = make_strategy(strategy, config.profile)
     warm = proposer.startswith(PREFIX)
-    writer = _proposer(proposer.removeprefix(PREFIX), task, config.language, warm)
+    writer = _proposer(proposer.removeprefix(PREFIX), task, config, warm)
     return Parts(writer, forecaster_named(forecaster, config.seed), climber, chosen, config, warm)
 
 
@@ -200,7 +206,7 @@ def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None) ->
     return WarmProposer(parts.proposer, sources)
 
 
-def _proposer(name: str, task: Task, language: str, warm: bool = False) -> Proposer | None:
+def _proposer(name: str, task: Task, config: SearchConfig, warm: bool = False) -> Proposer | None:
     """The proposer of that name; None if candidates come from outside, or (`warm`) from the catalogue alone."""
     from foretell.kernels.propose.names import NoTemplate, make_proposer, templates_of
     from foretell.kernels.propose.warm import ALONE
@@ -211,15 +217,16 @@ def _proposer(name: str, task: Task, language: str, warm: bool = False) -> Propo
         return None
     with _as_bad_input():
         try:
-            return make_proposer(name, task, language)
+            return make_proposer(name, task, config.language, config.start)
         except NoTemplate as error:
             if warm:
                 return None
             raise BadInput(
                 str(error),
-                f"a task with a template: {', '.join(templates_of(language))}",
-                "write candidates yourself, or let a language model (--proposer): foretell ask RUN --task "
-                f"{'FILE' if task.files else task.name} --language {language}",
+                f"a task with a template: {', '.join(templates_of(config.language))}",
+                "tune a kernel that you have (--start FILE), write candidates yourself, or let a language model "
+                f"(--proposer): foretell ask RUN --task {'FILE' if task.files else task.name} "
+                f"--language {config.language}",
             ) from error
 
 

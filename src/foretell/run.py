@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from foretell.kernels.task import Task
     from foretell.lm.usage import LmUsage
     from foretell.parts import Parts
+    from foretell.report.start import OverStart
 
 ELSEWHERE = "continue this run on the machine that it was started on"
 REPORT_NAME = "report.html"
@@ -38,6 +39,7 @@ class Best:
     verified: bool
     shown_faster: bool
     candidate: Candidate
+    over_start: OverStart | None = None  # beside the kernel that the run started from
 
     def __repr__(self) -> str:
         held = "verified" if self.verified else "not yet verified"
@@ -230,6 +232,7 @@ class Run:
     def best(self) -> Best | None:
         """The fastest candidate that works; None if there is none."""
         from foretell.report.candidates import shown
+        from foretell.report.start import over_start
 
         state = self.state
         node = state.best if state.started is not None else None
@@ -238,7 +241,7 @@ class Run:
             return None
         verified = node.verified is not None and node.verified.ok
         values = (found.speedup, found.low, found.high, verified, state.shown_faster)
-        return Best(node.id, node.candidate.source, *values, node.candidate)
+        return Best(node.id, node.candidate.source, *values, node.candidate, over_start(state))
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report, one self-contained HTML file, and return its path."""

@@ -51,10 +51,18 @@ def search(
         str | None,
         typer.Option(
             metavar="PROPOSER",
-            help="Who writes candidates: template, crossover or a language model (docs/lm.md).",
-            show_default="template",
+            help="Who writes candidates: template, crossover, knobs (of --start) or a language model (docs/lm.md).",
+            show_default="template, or knobs with --start",
             rich_help_panel=_PARTS,
             autocompletion=names.one_of(names.PROPOSERS),
+        ),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A kernel to start from: its tunable constants are varied, or it is a language model's first parent.",
+            rich_help_panel=_PARTS,
         ),
     ] = None,
     language: Annotated[str | None, language_option(_PARTS)] = None,
@@ -105,12 +113,14 @@ def search(
     from foretell.parts import LANGUAGE, kind_of
     from foretell.runs import find_run
 
+    if start is not None and resume is not None:
+        raise BadInput("--start is for a new run, and --resume continues one", "one of the two")
     if run is not None and resume is not None:
         raise BadInput("--run starts a new run and --resume continues one", "one of the two")
     if warm_start:
         if not use_catalogue:
             raise BadInput("--warm-start needs the catalogue that --no-catalogue ignores", "one of the two")
-        proposer = PREFIX + (proposer or "template")
+        proposer = PREFIX + (proposer or ("template" if start is None else "knobs"))
     settings: dict[str, Any] = {
         "policy": policy,
         "forecaster": forecaster,
@@ -130,8 +140,11 @@ def search(
     else:
         if task is None:
             raise BadInput("there is no task to search", "foretell search TASK", "foretell tasks")
-        spoken = language or LANGUAGE
-        chosen = api.new_run(load_task(task, kind_of(spoken)), language=spoken, run=run, **settings)
+        if start is not None:
+            chosen = api.new_run(task, start=start, language=language, run=run, **settings)
+        else:
+            spoken = language or LANGUAGE
+            chosen = api.new_run(load_task(task, kind_of(spoken)), language=spoken, run=run, **settings)
     resumed = resume is not None
     with chosen, make_view(progress_console(), chosen.parts.config.profile.budgets) as view:
         chosen.carry_on(view.on_event)

@@ -14,6 +14,7 @@ from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
 from foretell.report.conditions import contention, measurements_of
 from foretell.report.numbers import count, seconds, times
+from foretell.report.start import over_start, start_trouble
 
 _ENDINGS = {"cpp": ".cpp"}  # candidates in all other languages are Python modules
 
@@ -28,6 +29,9 @@ def print_summary(
     """What came out, what it took, where it is, and what to do next."""
     task = str(state.config["task"])
     console.print(f"[bold]{escape(task)}[/]  {_outcome(state)}", soft_wrap=True)
+    gain = over_start(state)
+    if gain is not None or start_trouble(state):
+        console.print(f"  {escape(gain.sentence if gain else start_trouble(state))}", soft_wrap=True)
     unmeasured = f"{state.trusted} trusted and {state.dropped} dropped on their forecast"
     failed = sum(state.failures.values())
     measured = f"measured {state.measured} of {state.considered} considered"
@@ -85,6 +89,7 @@ def summary_document(
     """The outcome for programs."""
     best = state.best
     found = shown(best) if best else None
+    gain = over_start(state)
     return {
         "task": state.config["task"],
         "device": state.device.to_dict(),
@@ -103,6 +108,7 @@ def summary_document(
         }
         if best is not None and found is not None
         else None,
+        "over_start": gain.to_dict() if gain else None,
         "considered": state.considered,
         "measured": state.measured,
         "reused": state.reused,

@@ -13,6 +13,7 @@ from foretell.report.candidates import shown
 from foretell.report.clock import Clock
 from foretell.report.conditions import contention, measurements_of
 from foretell.report.numbers import count, percent, seconds, times
+from foretell.report.start import over_start, start_trouble
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,14 @@ def lead(state: RunState) -> str:
         parts.append(Markup("verified by measuring it again at the end."))
     else:
         parts.append(Markup("not measured a second time: the first look at a winner tends to flatter it."))
-    return parts[0] + " " + Markup(", ").join(parts[1:])
+    return parts[0] + " " + Markup(", ").join(parts[1:]) + _beside_start(state)
+
+
+def _beside_start(state: RunState) -> str:
+    """A sentence on the kernel that the run started from, if it did."""
+    gain = over_start(state)
+    sentence = gain.sentence if gain is not None else start_trouble(state)
+    return Markup(" {}.").format(sentence[0].upper() + sentence[1:]) if sentence else ""
 
 
 def no_speedup(state: RunState) -> str:

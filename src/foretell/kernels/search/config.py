@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foretell.kernels.candidate import LANGUAGES
+from foretell.kernels.candidate import LANGUAGES, Candidate
 from foretell.kernels.profiles import Profile
 from foretell.kernels.task import Task
 from foretell.kernels.typed import typed
@@ -16,11 +16,15 @@ from foretell.kernels.typed import typed
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """What a search is told besides its parts. Everything it decides follows from these, the parts and the journal."""
+    """What a search is told besides its parts. Everything it decides follows from these, the parts and the journal.
+
+    `start` is the kernel to start from, which is measured before anything is proposed.
+    """
 
     language: str
     seed: int
     profile: Profile
+    start: Candidate | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -42,6 +46,7 @@ class SearchConfig:
             "seed": self.seed,
             "budgets": asdict(self.profile.budgets),
             "profile": self.profile.to_dict(),
+            **({"start": self.start.to_dict()} if self.start is not None else {}),
         }
         plain: dict[str, Any] = json.loads(json.dumps(config))
         return plain
@@ -56,7 +61,8 @@ class SearchConfig:
             raise ValueError(f"its language is {config['language']!r}, expected one of {', '.join(sorted(LANGUAGES))}")
         if config["budgets"] != config["profile"]["budgets"]:
             raise ValueError("its budgets are not those of its profile")
-        return typed(SearchConfig(config["language"], config["seed"], Profile.from_dict(config["profile"])))
+        start = Candidate.from_dict(config["start"]) if "start" in config else None
+        return typed(SearchConfig(config["language"], config["seed"], Profile.from_dict(config["profile"]), start))
 
 
 def completed(config: Mapping[str, Any]) -> dict[str, Any]:

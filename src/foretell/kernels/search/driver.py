@@ -226,6 +226,10 @@ class Search:
         if self._state.started is None:
             self._record(self._run_started())
         self._ready()
+        start = self._config.start
+        if start is not None and start.id not in self._state.known and self._stop_reason() is None:
+            self._round([start], [self._state.reference.id])
+            self._settle()
         while (reason := self._stop_reason()) is None:
             if not self._round():
                 return StopReason.CANDIDATES if self._to_consider() <= 0 else StopReason.EXHAUSTED
@@ -309,6 +313,7 @@ class Search:
         view = self._view(number, tuple(forecasts[i] for i in shown), len(built), to_consider)
         decided = dict(zip(shown, self._policy.decide(view, policy_rng), strict=True))
         choices = [decided.get(i) or _unbuilt(build) for i, build in enumerate(builds)]
+        choices = [self._first_if_start(candidates[i], choices[i], builds[i]) for i in range(len(choices))]
         order = sorted(range(len(choices)), key=lambda i: (not choices[i].to_measure, -choices[i].priority))
         children = tuple(
             Child(candidates[i], builds[i], forecasts[i], choices[i].action, choices[i].reason, choices[i].audit)
@@ -325,6 +330,13 @@ class Search:
         expanded = tuple(parents) if candidates else ()
         self._record(Round(number, expanded, children, self._forecaster.name, decide_s, again))
         return True
+
+    def _first_if_start(self, candidate: Candidate, choice: Choice, build: Build) -> Choice:
+        """The choice, which is to measure if the candidate is the kernel to start from."""
+        start = self._config.start
+        if start is None or candidate.id != start.id or not build.ok:
+            return choice
+        return Choice(Action.MEASURE, "the kernel to start from is measured first")
 
     def _view(self, number: int, forecasts: tuple[Forecast, ...], fresh: int, to_consider: int) -> View:
         state, budgets = self._state, self._profile.budgets
@@ -422,6 +434,12 @@ class Search:
                 self._record(Verified(node.id, outcome))
 
     def _next_finalist(self) -> Node | None:
+        """The next winner to measure again; at last the kernel that the run started from, to compare with."""
+        start = self._state.start
+        to_compare = start is not None and start.verified is None and start.measurement is not None
+        return self._next_winner() or (start if to_compare and start and start.value is not None else None)
+
+    def _next_winner(self) -> Node | None:
         again = [self._state.nodes[i].verified for i in self._state.verified]
         held = sum(outcome is not None and outcome.ok for outcome in again)
         node = next((node for node in self._state.ranking() if node.verified is None), None)

@@ -231,6 +231,12 @@ class RunState:
         return self._started.reference
 
     @property
+    def start(self) -> Node | None:
+        """The kernel that the run was started from; None without one, and before it was looked at."""
+        given = self.config.get("start")
+        return None if given is None else self.nodes.get(given["id"])
+
+    @property
     def rounds(self) -> int:
         """How many rounds there were: the number of the next one."""
         return len(self.lessons_at_round)

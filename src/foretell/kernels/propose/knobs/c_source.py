@@ -14,7 +14,7 @@ from foretell.kernels.propose.knobs.space import Setting
 
 MOST_THREADS = 1024
 STATIC_SHARED_BYTES = 48 << 10
-_NUMBER = r"\d+[uUlL]*\b(?!\s*[.\w])"
+_NUMBER = r"\d+[uUlL]*\b(?!\.)"
 _TYPE = r"(?:unsigned\s+int|unsigned|int|size_t|int32_t|uint32_t|int64_t|long\s+long|long|auto)"
 _DEFINE = re.compile(
     rf"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(?:\([ \t]*)?({_NUMBER})(?:[ \t]*\))?[ \t]*$", re.MULTILINE

@@ -33,7 +33,7 @@ def find_space(source: str, language: str) -> Space:
     space = findings.space()
     if not space.knobs:
         raise NoKnobs(
-            "no tunable constant is found in the given kernel; expected one of: numbers that reach tl.constexpr "
+            "no tunable constant is found in the kernel to start from; one or more of: numbers that reach tl.constexpr "
             "parameters, num_warps, num_stages, triton.Config, #define or constexpr int tile sizes, block sizes of "
             "launches, __launch_bounds__, #pragma unroll N"
         )

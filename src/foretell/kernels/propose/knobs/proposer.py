@@ -53,30 +53,30 @@ class KnobProposer:
                 key = self._key(setting)
                 self._outcomes[key], self._ids[key] = node.measurement, node.id
 
-    def candidate(self, setting: Setting) -> Candidate:
-        """The variation with a setting, a child of the most similar one that works."""
+    def candidate(self, setting: Setting, parent: str) -> Candidate:
+        """The variation with a setting."""
         origin = Origin(ORIGIN, {"knobs": dict(setting), "start": self.start.id})
-        return Candidate(
-            self.start.task, self.start.language, self.space.render(setting), origin, (self._parent(setting),)
-        )
+        return Candidate(self.start.task, self.start.language, self.space.render(setting), origin, (parent,))
 
     def propose(
         self, task: Task, parents: Sequence[Candidate], count: int, rng: np.random.Generator, known: Collection[str]
     ) -> list[Candidate]:
-        """Up to `count` variations, no more than a round's share; empty when all of the space is known."""
+        """Up to `count` variations, no more than a round's share; empty when all of the space is known.
+
+        Each is a child of the most similar variation that works, or of the first parent if nothing is known yet.
+        """
         share = min(count, self._settings.batch)
-        if self.start.id not in known and self.space.holds_source:
-            return [self.start][:share]
         found: list[Candidate] = []
-        for setting in self._order(rng, known):
-            candidate = self.candidate(setting)
+        for setting in self._order(rng):
+            nearest = self._nearest(setting)
+            candidate = self.candidate(setting, nearest if nearest in known else parents[0].id)
             if candidate.id not in known and all(candidate.id != other.id for other in found):
                 found.append(candidate)
             if len(found) == share:
                 break
         return found
 
-    def _order(self, rng: np.random.Generator, known: Collection[str]) -> Iterable[dict[str, Value]]:
+    def _order(self, rng: np.random.Generator) -> Iterable[dict[str, Value]]:
         """Settings in the order in which they should be tried; those that are known may be among them."""
         if not self._tuned:
             yield from self._drawn(rng)
@@ -167,7 +167,7 @@ class KnobProposer:
             if setting is not None:
                 yield setting
 
-    def _parent(self, setting: Setting) -> str:
+    def _nearest(self, setting: Setting) -> str:
         """The variation that works and differs least, the fastest of several; the start before there is one."""
         best = (math.inf, math.inf, self.start.id)
         for key, outcome in self._outcomes.items():

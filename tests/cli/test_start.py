@@ -1,0 +1,82 @@
+"""`search --start`: a given kernel is tuned without a language model; on a fake device."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foretell as ft
+from foretell.kernels.bench import cpu
+from foretell.kernels.bench.gpu import bench as gpu
+from foretell.kernels.devices import described
+from foretell.testing import FakeBench
+from tests.cli.conftest import Invoke
+
+WRITTEN = Path("benchmarks/acceptance/triton").resolve()
+PROBLEM, KERNEL = WRITTEN / "42_cumsum_rows.problem.py", WRITTEN / "42_cumsum_rows.kernel.py"
+PLAIN = ("--forecaster", "roofline", "--measurements", "9")
+
+
+@pytest.fixture(autouse=True)
+def no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "CpuBench", lambda: FakeBench(failure_share=0.0))
+    monkeypatch.setattr(gpu, "GpuBench", lambda: FakeBench(device=described("h200"), failure_share=0.0))
+
+
+def test_a_problem_without_templates_is_searched_from_a_kernel(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("search", PROBLEM, "--start", KERNEL, *PLAIN, "--run", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "given kernel" in result.stdout
+    document = json.loads(invoke("search", "--resume", tmp_path / "run", "--json").stdout)
+    assert document["config"]["proposer"] == "knobs" and document["config"]["language"] == "triton"
+    assert document["measured"] == 9 and document["over_start"]["speedup"] > 0
+    assert set(document["best"]["origin"]["detail"]["knobs"]) == {"BLOCK", "num_warps", "loop_stages"}
+    assert "iven kernel" in (tmp_path / "run" / "report.html").read_text()
+    more = invoke("search", "--resume", tmp_path / "run", "--measurements", "12", "--json")
+    assert json.loads(more.stdout)["measured"] == 12
+
+
+def test_from_python(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"forecaster": "roofline", "measurements": 6, "keep": False}
+    run = ft.search(PROBLEM, start=KERNEL, **settings)
+    assert run.best is not None and run.best.over_start is not None
+    assert next(iter(run.state.nodes.values())).candidate.source == KERNEL.read_text()
+    text = ft.search(PROBLEM, start=KERNEL.read_text(), **settings)
+    assert text.state.measured == 6
+
+
+def test_a_task_with_templates_can_start_from_a_kernel_too(invoke: Invoke, tmp_path: Path) -> None:
+    source = "#define TILE 64\n" + ft.task("softmax").references["cpp"]
+    (tmp_path / "mine.cpp").write_text(source)
+    for proposer in ("knobs", "template"):
+        result = invoke("search", "softmax", "--start", tmp_path / "mine.cpp", "--proposer", proposer, *PLAIN, "--json")
+        assert result.exit_code == 0, result.output
+        document = json.loads(result.stdout)
+        assert document["config"]["proposer"] == proposer and document["config"]["start"]["source"] == source
+
+
+def test_a_function_that_writes_candidates_begins_with_the_start(tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def writer(prompt: str) -> str:
+        prompts.append(prompt)
+        return f"```python\n{KERNEL.read_text()}\n# {len(prompts)}\n```"
+
+    run = ft.search(PROBLEM, start=KERNEL, proposer=writer, forecaster="roofline", measurements=3, keep=False)
+    assert next(iter(run.state.nodes.values())).candidate.source == KERNEL.read_text()
+    assert any("def cumsum_kernel" in prompt for prompt in prompts)
+
+
+def test_what_cannot_be_tuned_is_said(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    pass\n")
+    result = invoke("search", PROBLEM, "--start", tmp_path / "plain.py", *PLAIN)
+    assert result.exit_code == 2 and "no tunable constant is found in the kernel to start from" in result.output
+    result = invoke("search", PROBLEM, "--start", tmp_path / "absent.py", *PLAIN)
+    assert result.exit_code == 2 and "there is no file" in result.output
+    result = invoke("search", PROBLEM, "--proposer", "knobs", "--language", "triton", *PLAIN)
+    assert result.exit_code == 2 and "--start" in result.output
+    result = invoke("search", PROBLEM, "--start", KERNEL, "--language", "cuda", *PLAIN)
+    assert result.exit_code == 2 and "is triton, not cuda" in result.output
