@@ -33,7 +33,7 @@ def test_a_problem_without_templates_is_searched_from_a_kernel(invoke: Invoke, t
     document = json.loads(invoke("search", "--resume", tmp_path / "run", "--json").stdout)
     assert document["config"]["proposer"] == "knobs" and document["config"]["language"] == "triton"
     assert document["measured"] == 9 and document["over_start"]["speedup"] > 0
-    assert set(document["best"]["origin"]["detail"]["knobs"]) == {"BLOCK", "num_warps", "loop_stages"}
+    assert set(document["best"]["origin"]["detail"]["knobs"]) == {"BLOCK", "num_warps", "maxnreg", "loop", "used_once"}
     assert "iven kernel" in (tmp_path / "run" / "report.html").read_text()
     more = invoke("search", "--resume", tmp_path / "run", "--measurements", "12", "--json")
     assert json.loads(more.stdout)["measured"] == 12

@@ -30,26 +30,33 @@ def changed_lines(space: Space, **values: object) -> list[str]:
 
 def test_numbers_at_a_launch_and_the_grid_that_follows() -> None:
     space = find_space(LAUNCHED, "triton")
-    assert bases(space) == {"BLOCK": 1024, "num_warps": 4}
+    assert bases(space) == {"BLOCK": 1024, "num_warps": 4, "maxnreg": 0, "used_once": AS_WRITTEN}
     [line] = changed_lines(space, BLOCK=2048, num_warps=8)
     assert line == "scale[((x.numel() + 2047) // 2048,)](x, y, x.numel(), HEAD_DIM=64, BLOCK=2048, num_warps=8)"
 
 
 def test_constants_of_a_class_computed_warps_and_streaming_loops() -> None:
     space = find_space(NAMED, "triton")
-    assert bases(space) == {"block": 2048, "num_warps": AS_WRITTEN, "loop_stages": 0}
-    lines = changed_lines(space, block=1024, num_warps=16, loop_stages=3)
+    assert bases(space) == {
+        **{"block": 2048, "num_warps": AS_WRITTEN, "maxnreg": 0},
+        **{"loop": AS_WRITTEN, "used_once": AS_WRITTEN},
+    }
+    lines = changed_lines(space, block=1024, num_warps=16, maxnreg=64, loop="num_stages=3", used_once="loads")
     assert lines == [
         "for start in tl.range(0, n, BLOCK, num_stages=3):",
+        'acc += tl.load(x_ptr + offs, mask=offs < n, other=0.0, eviction_policy="evict_first")',
         "self.block = 1024",
-        "num_warps=16,  # by size",
+        "num_warps=16, maxnreg=64,  # by size",
     ]
 
 
 def test_an_autotuner_becomes_one_configuration() -> None:
     space = find_space(TUNED, "triton")
     assert not space.holds_source
-    assert bases(space) == {"BM": 64, "BN": 64, "BK": 32, "num_warps": 4, "num_stages": 3}
+    assert bases(space) == {
+        **{"BM": 64, "BN": 64, "BK": 32, "num_warps": 4, "num_stages": 3},
+        "used_once": AS_WRITTEN,
+    }
     assert [setting["BM"] for setting in space.first] == [64, 128]
     lines = changed_lines(space, BM=256)
     assert lines == ['configs=[triton.Config({"BM": 256, "BN": 64, "BK": 32}, num_warps=4, num_stages=3)],']

@@ -10,7 +10,7 @@ from functools import partial
 from foretell.kernels.propose.knobs.arithmetic import bytes_of, evaluate
 from foretell.kernels.propose.knobs.findings import Findings
 from foretell.kernels.propose.knobs.kinds import Kind, kind_of
-from foretell.kernels.propose.knobs.space import Setting
+from foretell.kernels.propose.knobs.space import Setting, Site
 
 MOST_THREADS = 1024
 STATIC_SHARED_BYTES = 48 << 10
@@ -84,8 +84,8 @@ def _integer(text: str) -> int | None:
     return int(plain) if plain.isdecimal() and len(plain) < 10 else None
 
 
-def _site(text: CText, start: int, end: int, offset: int = 0) -> tuple[int, int, tuple[str, int, str]]:
-    return text.start + start, text.start + end, ("", offset, "")
+def _site(text: CText, start: int, end: int, offset: int = 0) -> Site:
+    return Site(text.start + start, text.start + end, offset=offset)
 
 
 def _definitions(text: str) -> Iterator[tuple[str, str]]:
@@ -154,7 +154,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _linked(text: CText, value: int, kind: Kind) -> list[tuple[int, int, tuple[str, int, str]]]:
+def _linked(text: CText, value: int, kind: Kind) -> list[Site]:
     """Numbers without a name that go with a thread count: array sizes, bounds, and `(n + 255) / 256`."""
     if kind is not Kind.THREADS:
         return []
@@ -240,7 +240,7 @@ def _bounds(text: CText, findings: Findings) -> None:
         parts = match[1].split(",")
         if len(parts) == 1:
             end = text.start + match.end(1)
-            site = (end, end, (", ", 0, ""))
+            site = Site(end, end, before=", ")
             findings.add("min_blocks", Kind.OCCUPANCY, 0, [site])
         elif len(parts) == 2 and (value := _integer(parts[1].strip())) is not None:
             at = match.start(1) + len(parts[0]) + 1 + len(parts[1]) - len(parts[1].lstrip())

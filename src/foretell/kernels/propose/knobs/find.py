@@ -9,7 +9,7 @@ from foretell.kernels.propose.knobs import c_source, triton_source
 from foretell.kernels.propose.knobs.findings import Findings
 from foretell.kernels.propose.knobs.kinds import Kind, kind_of
 from foretell.kernels.propose.knobs.python_tree import Tree
-from foretell.kernels.propose.knobs.space import Space
+from foretell.kernels.propose.knobs.space import Site, Space
 
 _QUOTES = re.compile(r"""(?s)[a-zA-Z]{0,2}(\"{3}|'{3}|"|')""")
 _C_SOURCE = re.compile(r"__global__|<<<|#\s*(?:define|include)|__device__")
@@ -94,7 +94,7 @@ def _host_constants(tree: Tree, findings: Findings) -> None:
             flag = _FLAG.search(tree.source[start:end])
             kind = kind_of(flag[1]) if flag is not None else None
             if flag is not None and kind is not None:
-                site = (start + flag.start(2), start + flag.end(2), ("", 0, ""))
+                site = Site(start + flag.start(2), start + flag.end(2))
                 findings.add(flag[1], kind, int(flag[2]), [site])
         elif isinstance(node, ast.Call) and _is_launch(node):
             _launch(tree, node, findings)
@@ -103,7 +103,7 @@ def _host_constants(tree: Tree, findings: Findings) -> None:
 def _constant(tree: Tree, name: str, value: ast.Constant, findings: Findings) -> None:
     kind = kind_of(name)
     if kind is not None and type(value.value) is int and value.value >= 1:
-        findings.add(name, kind, value.value, [(*tree.span(value), ("", 0, ""))])
+        findings.add(name, kind, value.value, [Site(*tree.span(value))])
 
 
 def _is_launch(node: ast.Call) -> bool:
@@ -123,7 +123,7 @@ def _launch(tree: Tree, node: ast.Call, findings: Findings) -> None:
     number = sizes.elts[0]
     if type(number.value) is not int:
         return
-    sites = [(*tree.span(number), ("", 0, ""))]
+    sites = [Site(*tree.span(number))]
     grids: list[ast.expr | None] = [node.args[0]]
     if isinstance(node.args[0], ast.Name):
         grids = tree.assigned(node.args[0].id, node)
@@ -131,5 +131,5 @@ def _launch(tree: Tree, node: ast.Call, findings: Findings) -> None:
     if any(one.value == number.value for one in in_grid):
         for one in in_grid:
             if type(one.value) is int and one.value in (number.value, number.value - 1):
-                sites.append((*tree.span(one), ("", one.value - number.value, "")))
+                sites.append(Site(*tree.span(one), offset=one.value - number.value))
     findings.add("threads", Kind.THREADS, number.value, sites)

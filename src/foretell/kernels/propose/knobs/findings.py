@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from foretell.kernels.propose.knobs.kinds import Kind, ladder
-from foretell.kernels.propose.knobs.space import MOST_KNOBS, Edit, Knob, Limit, Setting, Slot, Space
+from foretell.kernels.propose.knobs.space import MOST_KNOBS, Edit, Knob, Limit, Setting, Site, Slot, Space
 from foretell.kernels.tune.encode import Value
 
 
@@ -25,16 +25,16 @@ class Findings:
         name: str,
         kind: Kind,
         base: Value,
-        sites: Iterable[tuple[int, int, tuple[str, int, str]]],
+        sites: Iterable[Site],
         values: Sequence[Value] | None = None,
     ) -> str | None:
         """Add a knob; its name, which has a number if another constant has that name and another value.
 
-        `sites` are (start, end, (text before, offset, text after)). A text that another knob sets is left to that one;
-        returns None if nothing is left, or there is only one value to try.
+        A text that another knob sets is left to that one; returns None if nothing is left, or there is only one value
+        to try.
         """
         found = tuple(values) if values is not None else ladder(kind, int(base))
-        free = [site for site in sites if not any(site[0] < end and start < site[1] for start, end in self._taken)]
+        free = [one for one in sites if not any(one.start < end and start < one.end for start, end in self._taken)]
         if len(found) < 2 or not free:
             return None
         chosen, number = name, 2
@@ -42,9 +42,9 @@ class Findings:
             chosen, number = f"{name}#{number}", number + 1
         if there is None:
             self._knobs[chosen] = Knob(chosen, kind, base, found)
-        for start, end, (before, offset, after) in free:
-            self._edits.append(Edit(start, end, (before, Slot(chosen, offset), after)))
-            self._taken.append((start, end))
+        for site in free:
+            self._edits.append(site.edit(chosen))
+            self._taken.append((site.start, site.end))
         return chosen
 
     def rewrite(self, start: int, end: int, pieces: tuple[str | Slot, ...], knobs: Sequence[Knob]) -> None:

@@ -15,31 +15,27 @@ class Kind(StrEnum):
     ITEMS = "items"
     VECTOR = "vector"
     STAGES = "stages"
-    LOOP_STAGES = "loop_stages"
+    LOOP = "loop"
     BLOCKS = "blocks"
     UNROLL = "unroll"
     OCCUPANCY = "occupancy"
+    REGISTERS = "registers"
+    HINT = "hint"
     GROUP = "group"
 
 
 _BOUNDS = {
-    Kind.WARPS: (1, 16),
     Kind.THREADS: (32, 1024),
     Kind.TILE: (1, 65536),
     Kind.ITEMS: (1, 64),
-    Kind.VECTOR: (1, 8),
-    Kind.STAGES: (1, 6),
-    Kind.LOOP_STAGES: (0, 4),
     Kind.BLOCKS: (1, 65536),
     Kind.UNROLL: (1, 32),
-    Kind.OCCUPANCY: (0, 8),
-    Kind.GROUP: (1, 16),
 }
 _REACH = {Kind.TILE: 8, Kind.ITEMS: 8, Kind.BLOCKS: 8, Kind.UNROLL: 8}  # how many times more or less than in the source
 _LISTED = {
     Kind.WARPS: (1, 2, 4, 8, 16),
     Kind.STAGES: (1, 2, 3, 4, 5, 6),
-    Kind.LOOP_STAGES: (0, 2, 3, 4),
+    Kind.REGISTERS: (0, 32, 64, 96, 128, 168),
     Kind.OCCUPANCY: (0, 1, 2, 3, 4, 6, 8),
     Kind.VECTOR: (1, 2, 4, 8),
     Kind.GROUP: (1, 2, 4, 8, 16),
@@ -74,7 +70,6 @@ _NAMES = tuple(
     for kind, pattern in (
         (Kind.VECTOR, r"vec|vector|vec size|vec width|pack|packed"),
         (Kind.UNROLL, r"unroll|ilp"),
-        (Kind.LOOP_STAGES, r"loop stages"),
         (Kind.STAGES, r"stages|stage|pipeline|prefetch"),
         (Kind.ITEMS, r"per (?:thread|lane|warp|program)"),
         (Kind.ITEMS, r"ept|ipt|vpt|epi|steps|coarsen|coarse|thread tile|elems|items|repeat"),
@@ -93,9 +88,9 @@ def ladder(kind: Kind, value: int) -> tuple[int, ...]:
 
     Powers of two stay powers of two; thread counts stay multiples of a warp.
     """
-    low, high = _BOUNDS[kind]
     if kind in _LISTED:
         return tuple(sorted({*_LISTED[kind], value}))
+    low, high = _BOUNDS[kind]
     if value < 1:
         return (value,)
     reach = _REACH.get(kind, 64)

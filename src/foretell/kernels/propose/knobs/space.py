@@ -20,10 +20,34 @@ Limit = Callable[[Setting], bool]
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a knob's value in an edit; `offset` is added to it."""
+    """The place of a knob's value in an edit: the value plus `offset`, or what `texts` has for it (else nothing)."""
 
     knob: str
     offset: int = 0
+    texts: tuple[tuple[Value, str], ...] = ()
+
+    def text(self, value: Value) -> str:
+        if self.texts:
+            return next((text for known, text in self.texts if known == value), "")
+        return value if isinstance(value, str) else str(int(value) + self.offset)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the source that a knob sets: `source[start:end]` becomes `before`, the value, `after`.
+
+    The value is written as by a `Slot` with the same `offset` and `texts`.
+    """
+
+    start: int
+    end: int
+    before: str = ""
+    after: str = ""
+    offset: int = 0
+    texts: tuple[tuple[Value, str], ...] = ()
+
+    def edit(self, knob: str) -> Edit:
+        return Edit(self.start, self.end, (self.before, Slot(knob, self.offset, self.texts), self.after))
 
 
 @dataclass(frozen=True)
@@ -43,9 +67,7 @@ class Edit:
         return tuple(piece.knob for piece in self.pieces if isinstance(piece, Slot))
 
     def text(self, setting: Setting) -> str:
-        return "".join(
-            piece if isinstance(piece, str) else str(int(setting[piece.knob]) + piece.offset) for piece in self.pieces
-        )
+        return "".join(piece if isinstance(piece, str) else piece.text(setting[piece.knob]) for piece in self.pieces)
 
 
 @dataclass(frozen=True)

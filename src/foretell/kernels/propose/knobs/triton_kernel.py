@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from foretell.kernels.propose.knobs.kinds import Kind, kind_of, ladder
@@ -29,6 +29,7 @@ class Kernel:
     constants: frozenset[str]
     has_dot: bool
     loops: list[ast.Call]  # calls of range in loops that load
+    accesses: list[ast.Call]  # calls of tl.load and tl.store
     tuner: ast.Call | None
     knobs: dict[str, str] = field(default_factory=dict)
 
@@ -37,22 +38,54 @@ class Kernel:
         return self.node.name
 
 
-def kernels(tree: Tree) -> Iterator[Kernel]:
-    for node in ast.walk(tree.root):
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        names = {last_name(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list}
-        if "jit" not in names:
-            continue
+def kernels(tree: Tree) -> list[Kernel]:
+    """The kernels of a source; what a helper does that a kernel calls counts as the kernel's."""
+    functions = {
+        node.name: node
+        for node in ast.walk(tree.root)
+        if isinstance(node, ast.FunctionDef)
+        and "jit" in {last_name(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list}
+    }
+    found = []
+    for node in functions.values():
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        constants = frozenset(
-            one.arg for one in arguments if one.annotation and "constexpr" in ast.dump(one.annotation)
+        annotations = {one.arg: ast.dump(one.annotation) for one in arguments if one.annotation is not None}
+        constants = frozenset(name for name, annotation in annotations.items() if "constexpr" in annotation)
+        bodies = _with_helpers(node, functions)
+        calls = [one for body in bodies for one in ast.walk(body) if isinstance(one, ast.Call)]
+        decorators = (one for one in node.decorator_list if isinstance(one, ast.Call))
+        found.append(
+            Kernel(
+                node,
+                [one.arg for one in arguments],
+                constants,
+                any(last_name(one.func).startswith("dot") for one in calls),
+                [loop for body in bodies for loop in _loading_loops(body)],
+                [one for one in calls if _is_access(one)],
+                next((one for one in decorators if last_name(one.func) == "autotune"), None),
+            )
         )
-        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
-        called = [last_name(one.func) for one in calls]
-        tuners = (one for one in node.decorator_list if isinstance(one, ast.Call) and last_name(one.func) == "autotune")
-        yield Kernel(node, [one.arg for one in arguments], constants, "dot" in called, _loading_loops(node),
-                     next(tuners, None))  # fmt: skip
+    return found
+
+
+def _with_helpers(node: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """A function and those of the others that it calls, directly or not."""
+    found = [node]
+    for one in found:
+        for call in ast.walk(one):
+            helper = functions.get(last_name(call.func)) if isinstance(call, ast.Call) else None
+            if helper is not None and helper not in found:
+                found.append(helper)
+    return found
+
+
+def _is_access(call: ast.Call) -> bool:
+    return (
+        last_name(call.func) in ("load", "store")
+        and isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == "tl"
+    )
 
 
 def _loading_loops(node: ast.FunctionDef) -> list[ast.Call]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from functools import partial
 
 from foretell.kernels.propose.knobs.autotuned import tuned
 from foretell.kernels.propose.knobs.findings import Findings
 from foretell.kernels.propose.knobs.kinds import Kind, kind_of, ladder
 from foretell.kernels.propose.knobs.python_tree import Tree
-from foretell.kernels.propose.knobs.space import AS_WRITTEN
+from foretell.kernels.propose.knobs.space import AS_WRITTEN, Site
 from foretell.kernels.propose.knobs.triton_kernel import OPTIONS, Kernel, fits, kernels, last_name, tile_values
 from foretell.kernels.tune.encode import Value
 
 _BOUNDED = ("min", "max")
+_LOOPS = ("num_stages=2", "num_stages=3", "num_stages=4", "loop_unroll_factor=2", "loop_unroll_factor=4")
+_HINTS = {"load": ('eviction_policy="evict_first"', "loads"), "store": ('cache_modifier=".cs"', "stores")}
 
 
 def find(tree: Tree, findings: Findings) -> None:
@@ -36,9 +39,11 @@ def find(tree: Tree, findings: Findings) -> None:
         if kernel.tuner is None:
             for option in OPTIONS:
                 _option(tree, kernel, option, prefix, launches[kernel.name], findings)
+            _registers(tree, kernel, prefix, launches[kernel.name], findings)
         if not kernel.has_dot:
             _loops(tree, kernel, prefix, findings)
         findings.limit((), partial(fits, kernel, dict(kernel.knobs)))
+    _hints(tree, (known[name] for name in launches), findings)
 
 
 def _argument(kernel: Kernel, launch: ast.Call, parameter: str) -> ast.expr | None:
@@ -72,7 +77,7 @@ def _constant(
             if type(value) is not int or value < 1 or its_kind is None:
                 continue
             literal = name == parameter and number is argument
-            sites = [(*tree.span(number), ("", 0, ""))]
+            sites = [Site(*tree.span(number))]
             if literal:
                 sites += _in_grid(tree, launch, value)
             values = tile_values(kernel, its_kind, value)
@@ -134,7 +139,7 @@ def _sources(
     return _sources(tree, values[0], other, depth - 1, through_bounds)
 
 
-def _in_grid(tree: Tree, launch: ast.Call, value: int) -> list[tuple[int, int, tuple[str, int, str]]]:
+def _in_grid(tree: Tree, launch: ast.Call, value: int) -> list[Site]:
     """The same number in the grid of a launch, which has to follow: `kernel[(cdiv(n, 1024),)](..., BLOCK=1024)`."""
     if value < 8 or not isinstance(launch.func, ast.Subscript):
         return []
@@ -142,10 +147,10 @@ def _in_grid(tree: Tree, launch: ast.Call, value: int) -> list[tuple[int, int, t
     if isinstance(launch.func.slice, ast.Name):
         grids = tree.assigned(launch.func.slice.id, launch)
     numbers = [one for grid in grids if grid is not None for one in ast.walk(grid) if isinstance(one, ast.Constant)]
-    sites = [(*tree.span(one), ("", 0, "")) for one in numbers if type(one.value) is int and one.value == value]
+    sites = [Site(*tree.span(one)) for one in numbers if type(one.value) is int and one.value == value]
     if sites:
         sites += [
-            (*tree.span(one), ("", -1, "")) for one in numbers if type(one.value) is int and one.value == value - 1
+            Site(*tree.span(one), offset=-1) for one in numbers if type(one.value) is int and one.value == value - 1
         ]
     return sites
 
@@ -165,17 +170,17 @@ def _option(tree: Tree, kernel: Kernel, option: str, prefix: str, launches: list
             sources = _sources(tree, value, option, through_bounds=False)
             number = sources[0][0] if len(sources) == 1 else None
             if number is not None and type(number.value) is int and number.value >= 1:
-                sites = [(*tree.span(number), ("", 0, ""))]
+                sites = [Site(*tree.span(number))]
                 name = findings.add(prefix + sources[0][1], kind, number.value, sites)
                 name = name or sources[0][1]
             else:
                 values: tuple[Value, ...] = (AS_WRITTEN, *ladder(kind, default))
-                name = findings.add(prefix + option, kind, AS_WRITTEN, [(*tree.span(value), ("", 0, ""))], values)
+                name = findings.add(prefix + option, kind, AS_WRITTEN, [Site(*tree.span(value))], values)
         if name is not None:
             kernel.knobs[option] = name
 
 
-def _appended(tree: Tree, call: ast.Call, option: str) -> tuple[int, int, tuple[str, int, str]]:
+def _appended(tree: Tree, call: ast.Call, option: str) -> Site:
     """The place of another keyword argument at the end of a call."""
     _, end = tree.span(call)
     last = max((tree.span(one)[1] for one in [*call.args, *(k.value for k in call.keywords)]), default=end - 1)
@@ -184,11 +189,11 @@ def _appended(tree: Tree, call: ast.Call, option: str) -> tuple[int, int, tuple[
     empty = not call.args and not call.keywords
     if "," in code:
         at = last + between.index(",", _comment_end(between)) + 1
-        return at, at, (f" {option}=", 0, ",")
+        return Site(at, at, f" {option}=", ",")
     if code.strip():  # a bracket around the last argument
         at = last + len(between.rstrip())
-        return at, at, (f", {option}=", 0, "")
-    return last, last, (f"{option}=" if empty else f", {option}=", 0, "")
+        return Site(at, at, f", {option}=")
+    return Site(last, last, f"{option}=" if empty else f", {option}=")
 
 
 def _comment_end(between: str) -> int:
@@ -199,18 +204,40 @@ def _comment_end(between: str) -> int:
 
 
 def _loops(tree: Tree, kernel: Kernel, prefix: str, findings: Findings) -> None:
-    """Add the knob of the stages of streaming loops, which Triton pipelines only if they are asked for."""
-    sites = []
+    """Add the knob of streaming loops, which Triton pipelines or unrolls only if it is asked to."""
+    sites: list[Site] = []
     for call in kernel.loops:
-        if any(isinstance(one, ast.Starred) for one in call.args) or call.keywords:
+        if call.keywords or not call.args or any(isinstance(one, ast.Starred) for one in call.args):
             continue
-        start, end = tree.span(call)
-        first, last = tree.span(call.args[0])[0], tree.span(call.args[-1])[1]
-        if tree.source[end - 1] != ")" or tree.source[last : end - 1].strip(" \n\t,"):
-            continue
-        module = "" if isinstance(call.func, ast.Attribute) else "tl."
-        head, body = tree.source[start:first], tree.source[first:last]
-        if "tl" in tree.source and "#" not in tree.source[start:end]:
-            sites.append((start, end, (f"{module}{head}{body}, num_stages=", 0, ")")))
+        start, _ = tree.span(call)
+        last = tree.span(call.args[-1])[1]
+        if isinstance(call.func, ast.Name):
+            sites.append(Site(start, start, texts=tuple((value, "tl.") for value in _LOOPS)))
+        sites.append(Site(last, last, texts=tuple((value, f", {value}") for value in _LOOPS)))
     if sites:
-        findings.add(f"{prefix}loop_stages", Kind.LOOP_STAGES, 0, sites)
+        findings.add(f"{prefix}loop", Kind.LOOP, AS_WRITTEN, sites, (AS_WRITTEN, *_LOOPS))
+
+
+def _hints(tree: Tree, launched: Iterable[Kernel], findings: Findings) -> None:
+    """Add the knob of cache hints: whether loads, stores or both are marked as used once."""
+    accesses = {id(call): call for kernel in launched for call in kernel.accesses}
+    sites = []
+    for call in accesses.values():
+        named = {one.arg for one in call.keywords}
+        if named & {"cache_modifier", "eviction_policy", None} or not call.args:
+            continue
+        hint, own = _HINTS[last_name(call.func)]
+        at = _appended(tree, call, hint.partition("=")[0])
+        value = hint.partition("=")[2]
+        text = f"{at.before}{value}{at.after}"
+        sites.append(Site(at.start, at.end, texts=((own, text), ("loads and stores", text))))
+    if sites:
+        findings.add("used_once", Kind.HINT, AS_WRITTEN, sites, (AS_WRITTEN, "loads", "stores", "loads and stores"))
+
+
+def _registers(tree: Tree, kernel: Kernel, prefix: str, launches: list[ast.Call], findings: Findings) -> None:
+    """Add the knob of the most registers per thread, which launches rarely say."""
+    if any(one.arg in ("maxnreg", None) for launch in launches for one in launch.keywords):
+        return
+    sites = [_appended(tree, launch, "maxnreg") for launch in launches]
+    findings.add(f"{prefix}maxnreg", Kind.REGISTERS, 0, sites)
