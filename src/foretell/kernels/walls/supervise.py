@@ -20,7 +20,6 @@ LOOK_S = 0.1
 LONGEST_END_S = 5.0
 _KILL = 9  # the module of signals takes longer to import than all of this
 _ENDED = ("Z", "X")
-_CLOSED = select.POLLHUP | select.POLLRDHUP | select.POLLERR
 
 
 def supervise(
@@ -43,13 +42,13 @@ def supervise(
     if handle >= 0:
         waiter.register(handle, select.POLLIN)
     for lifeline in lifelines:
-        waiter.register(lifeline, select.POLLRDHUP)
+        waiter.register(lifeline, select.POLLHUP)
     reason = ""
     while not reason:
         ready = dict(waiter.poll(LOOK_S * 1e3))
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             break
-        if any(ready.get(lifeline, 0) & _CLOSED for lifeline in lifelines):
+        if any(ready.get(lifeline, 0) & (select.POLLHUP | select.POLLERR) for lifeline in lifelines):
             reason = "abandoned"
         else:
             reason = _excess(child, most_processes, most_bytes, namespace)
