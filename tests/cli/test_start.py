@@ -12,6 +12,7 @@ import foretell as ft
 from foretell.kernels.bench import cpu
 from foretell.kernels.bench.gpu import bench as gpu
 from foretell.kernels.devices import described
+from foretell.kernels.search import load_run
 from foretell.testing import FakeBench
 from tests.cli.conftest import Invoke
 
@@ -33,7 +34,9 @@ def test_a_problem_without_templates_is_searched_from_a_kernel(invoke: Invoke, t
     document = json.loads(invoke("search", "--resume", tmp_path / "run", "--json").stdout)
     assert document["config"]["proposer"] == "knobs" and document["config"]["language"] == "triton"
     assert document["measured"] == 9 and document["over_start"]["speedup"] > 0
-    assert set(document["best"]["origin"]["detail"]["knobs"]) == {"BLOCK", "num_warps", "maxnreg", "loop", "used_once"}
+    first, second, *_ = load_run(tmp_path / "run").nodes.values()
+    assert first.candidate.source == KERNEL.read_text()
+    assert set(second.candidate.origin.detail["knobs"]) == {"BLOCK", "num_warps", "maxnreg", "loop", "used_once"}
     assert "iven kernel" in (tmp_path / "run" / "report.html").read_text()
     more = invoke("search", "--resume", tmp_path / "run", "--measurements", "12", "--json")
     assert json.loads(more.stdout)["measured"] == 12

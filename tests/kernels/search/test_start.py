@@ -128,8 +128,8 @@ def test_the_tuner_finds_faster_variations_than_chance(tmp_path: Path) -> None:
             state = make(
                 tmp_path / f"{tuned}-{seed}", bench=bench, proposer=KnobProposer(START, tuned), seed=seed
             ).run()
-            found.append(state.best.measurement.log2_speedup)  # type: ignore[union-attr]
-        return sum(found) / len(found)
+            found.append(float(state.best.measurement.log2_speedup))  # type: ignore[union-attr]
+        return math.fsum(found) / len(found)
 
     tuned = mean(tuned=True)
     assert tuned > 0.9 and tuned > mean(tuned=False) + 0.05
