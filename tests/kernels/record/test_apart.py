@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,8 @@ def test_a_copy_of_what_was_built_names_its_own_files(tmp_path: Path) -> None:
 def test_threads_that_begin_together_share_one_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A second server would replace the first, whose jobs would end as cancelled."""
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
-    builders._build_server.cache_clear()
+    monkeypatch.setattr(builders, "PRELOAD", "json")
+    monkeypatch.setattr(builders, "_build_server", cache(builders._build_server.__wrapped__))
     barrier = threading.Barrier(4)
 
     def server() -> object:
@@ -110,5 +112,4 @@ def test_threads_that_begin_together_share_one_server(monkeypatch: pytest.Monkey
     with ThreadPoolExecutor(4) as pool:
         found = {id(each) for each in [future.result() for future in [pool.submit(server) for _ in range(4)]]}
     builders.build_server().close()
-    builders._build_server.cache_clear()
     assert len(found) == 1

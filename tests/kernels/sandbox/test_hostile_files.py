@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,13 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import cpp, nvrtc
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
-from foretell.kernels.sandbox import Kind
+from foretell.kernels.profiles import PROBE_LIMITS
+from foretell.kernels.sandbox import ForkServer, JobFailed, Kind, available
 from foretell.kernels.sandbox.kinds import KIND_VARIABLE, works
 from foretell.kernels.sandbox.probes.decoys import Decoys
 from foretell.kernels.walls.probes.probe import Target
 from tests.kernels.sandbox import hostile, ordinary
+from tests.kernels.sandbox.test_forkserver import RUN
 
 KINDS = [pytest.param(kind, marks=pytest.mark.skipif(not works(kind), reason=f"no {kind} here")) for kind in Kind]
 HERE = "tests.kernels.sandbox.test_hostile_files"
@@ -85,13 +88,12 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 class Builders:
-    """A pool of builders in a sandbox of one kind."""
+    """A pool of builders in a sandbox of one kind; the server of the usual one is that of all tests."""
 
     def __init__(self, kind: Kind) -> None:
         from foretell.kernels.bench.gpu.builders import PRELOAD, BuilderPool
-        from foretell.kernels.sandbox import ForkServer
 
-        self.server = ForkServer((PRELOAD,), kind=kind)
+        self.server = None if kind is available(server=True) else ForkServer((PRELOAD,), kind=kind)
         self.pool = BuilderPool(90, 1, server=self.server)
 
     def build(self, source: str, language: str = "triton", task: object = None) -> str:
@@ -104,7 +106,8 @@ class Builders:
 
     def close(self) -> None:
         self.pool.close()
-        self.server.close()
+        if self.server is not None:
+            self.server.close()
 
 
 def _pools() -> list[object]:
@@ -229,11 +232,14 @@ def test_the_attack_succeeds_where_nothing_holds_it() -> None:
     assert leaked and len(damage) >= 4, damage
 
 
-def test_a_server_leaves_nothing_behind(tmp_path: Path, _torch: None) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_leaves_nothing_behind(kind: Kind, tmp_path: Path) -> None:
     with Decoys(tmp_path) as decoys:
-        made = Builders(Kind.LANDLOCK if works(Kind.LANDLOCK) else Kind.NAMESPACES)
-        made.build(hostile.python(hostile.CANDIDATES["at module level"], decoys.target))
-        made.close()
+        server = ForkServer(("foretell.kernels.walls.probes.excess",), kind=kind)
+        attack = hostile.python("attack()\nanswer = 'done'", decoys.target)
+        with suppress(JobFailed):
+            server.call(RUN, attack.encode(), PROBE_LIMITS)
+        server.close()
         assert decoys.damage() == []
 
 
