@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from foretell.kernels.languages.dry import Launch, NotPtx, dry_features, run_launch
+from foretell.kernels.languages.dry import Launch, NotPtx, dry_features, observe, run_launch
 from foretell.kernels.record import tracing
 
 A, B = 1 << 42, 1 << 43
@@ -200,3 +200,19 @@ def test_tiles_of_tensor_cores_and_copies_of_a_computed_size_are_traffic() -> No
     assert 2 ** found["dry_load_cost_log2"] - 1 == pytest.approx(10 * (16 * 16 * 2 + 4096))
     assert 2 ** found["dry_store_cost_log2"] - 1 == pytest.approx(10 * 4096)
     assert 2 ** found["dry_tensor_flops_log2"] - 1 == pytest.approx(10 * 2 * 16**3) and found["dry_load_unknown"] == 0.0
+
+
+def _parameters(name: str, offset: int, width: int) -> int | None:
+    return {"scale_param_0": A, "scale_param_1": B, "scale_param_3": 4096}.get(name)
+
+
+def test_the_size_of_a_warp_is_known() -> None:
+    by_warps = SCALE.replace("mov.u32 	%r9, %nctaid.x;", "mov.u32 	%r9, WARP_SZ;").replace("STRIDE", "4")
+    found = observe(Launch("scale", (1, 1, 1), (128, 1, 1), by_warps, ()), _parameters, 3)
+    assert not found.usual.cut and found.usual.trips == 1  # 32 x 128 threads further on is the end
+
+
+@pytest.mark.parametrize(("blocks", "busy"), [(32, 1.0), (512, 1 / 16)])
+def test_the_share_of_blocks_with_work_is_seen(blocks: int, busy: float) -> None:
+    found = observe(Launch("scale", (blocks, 1, 1), (128, 1, 1), SCALE.replace("STRIDE", "4"), ()), _parameters, 3)
+    assert found.busy == busy and found.usual.traffic["load"].requests == 4 * busy

@@ -240,4 +240,5 @@ class _Model:
         trip = own * model.own_cache_us + cache * model.cache_us + memory * model.memory_us
         alone = busiest.instructions * model.dependent_cycles / self._clock
         alone += busiest.shared_trips * model.shared_us + busiest.classes["barrier"] * model.barrier_us
-        return (busiest.trips * trip + alone) * max(1.0, math.ceil(self._waves) if self._waves < 4 else self._waves)
+        waves = max(1.0, self._waves * self._seen.busy)
+        return (busiest.trips * trip + alone) * (math.ceil(waves) if waves < 4 else waves)

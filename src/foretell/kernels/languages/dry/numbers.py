@@ -33,6 +33,8 @@ def constant(name: str) -> Value:
     """The value of a number, or of a name that stands for an address; registers start unknown."""
     if NUMBER.match(name):
         return int(name.rstrip("U"), 0)
+    if name == "WARP_SZ":
+        return LANES
     return 0 if name[:1].isalpha() or name[:1] in "_$" else None
 
 

@@ -1,11 +1,11 @@
 """A launch as seen by a few of its warps: four blocks of its grid, and two warps of each, the first and one in the
-middle; they stand for all others."""
+middle; they stand for all others. If a block has nothing to do, sixteen are looked at, to see which share has."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foretell.kernels.languages.dry.numbers import LANE, LANES
 from foretell.kernels.languages.dry.program import Parameters, Program
@@ -14,6 +14,12 @@ from foretell.kernels.languages.dry.traffic import BUFFER_BITS, SECTOR_BYTES, Co
 from foretell.kernels.languages.dry.warp import Warp
 
 _BLOCKS = ((0.6, 0.1, 0.35), (0.1, 0.6, 0.85), (0.35, 0.85, 0.1), (0.85, 0.35, 0.6))  # where, along the grid's axes
+# Sixteen blocks, one for each sixteenth of every axis and for each square of four by four of the first two.
+_MORE_BLOCKS = tuple(
+    ((4 * i + j + 0.5) / 16, (4 * j + i + 0.5) / 16, ((5 * (4 * i + j)) % 16 + 0.5) / 16)
+    for i in range(4)
+    for j in range(4)
+)
 _SECTOR_BITS = BUFFER_BITS - int(math.log2(SECTOR_BYTES))
 
 Shares = dict[tuple[str, int], list[float]]
@@ -49,7 +55,8 @@ class Observation:
 
     `alike` is, by kind of access and range of addresses, the share of its sectors that a warp has in common with
     another of its block; `beside` the share that a block has in common with the next block. `where` are, by the same,
-    pairs of a block's place in the grid (0 to 1) and the mean offset in bytes of what it touches.
+    pairs of a block's place in the grid (0 to 1) and the mean offset in bytes of what it touches. `busy` is the share
+    of blocks that touch memory at all.
     """
 
     usual: Counts
@@ -57,6 +64,7 @@ class Observation:
     alike: Mapping[tuple[str, int], float] = field(default_factory=dict)
     beside: Mapping[tuple[str, int], float] = field(default_factory=dict)
     where: Mapping[tuple[str, int], Sequence[tuple[float, float]]] = field(default_factory=dict)
+    busy: float = 1.0
 
 
 def observe(launch: Launch, given: Parameters, followed: int) -> Observation:
@@ -74,9 +82,20 @@ def ready(kernel: Kernel, given: Parameters) -> Program:
 
 
 def observed(program: Program, launch: Launch, followed: int, sharing: bool = False) -> Observation:
-    """What a launch's warps do; with `sharing`, which sectors they have in common."""
+    """What a launch's warps do; with `sharing`, which sectors they have in common, and whether all blocks work."""
+    found = _observed(program, launch, followed, sharing, _BLOCKS)
+    if not sharing or found.busy == 1.0:
+        return found
+    more = _observed(program, launch, followed, sharing, _MORE_BLOCKS)
+    return more if more.busy else replace(found, busy=1.0)
+
+
+def _observed(
+    program: Program, launch: Launch, followed: int, sharing: bool, shares: Sequence[Sequence[float]]
+) -> Observation:
     warps = -(-launch.threads // LANES)
-    places = sorted({tuple(int(n * share) for n, share in zip(launch.grid, at, strict=True)) for at in _BLOCKS})
+    places = sorted({tuple(int(n * share) for n, share in zip(launch.grid, at, strict=True)) for at in shares})
+    busy = 0
     usual, busiest = Counts(), Counts()
     alike: Shares = {}
     beside: Shares = {}
@@ -85,26 +104,28 @@ def observed(program: Program, launch: Launch, followed: int, sharing: bool = Fa
     for place in places:
         if sharing and usual.cut:  # one block was long enough
             break
-        touched = []
+        touched, works = [], False
         for warp, times in ((0, 1), (warps // 2, warps - 1))[: min(warps, 2)]:
             runner = _warp(program, launch, place, warp, followed)
             one = runner.run()
             touched.append(runner.touched)
+            works = works or bool(one.traffic)
             usual.add(one, float(times))
             busiest = max(busiest, one, key=lambda each: each.instructions)
         seen_blocks += 1
+        busy += works
         if sharing:
             for key, offset in _offsets(touched[0]).items():
                 where.setdefault(key, []).append((_fraction(place, launch.grid), offset))
         if sharing and len(touched) == 2:
             _share(touched[0], touched[1], alike)
-        if sharing and not usual.cut and (next_place := _next(place, launch.grid)) is not None:
+        if sharing and touched[0] and not usual.cut and (next_place := _next(place, launch.grid)) is not None:
             neighbour = _warp(program, launch, next_place, 0, followed)
             neighbour.run()
             _share(touched[0], neighbour.touched, beside)
     mean = Counts()
     mean.add(usual, 1.0 / seen_blocks)
-    return Observation(mean, busiest, _means(alike), _means(beside), where)
+    return Observation(mean, busiest, _means(alike), _means(beside), where, busy / seen_blocks)
 
 
 def _fraction(place: Sequence[int], grid: Sequence[int]) -> float:
