@@ -28,6 +28,7 @@ _FAMILIES: Mapping[str, str] = {
         special_log_ndtr special_ndtri special_xlog1py special_zeta sub tan tanh tanh_backward threshold
         threshold_backward trunc where xlogy _add_relu masked_scale _masked_scale relu_backward __and__ __or__ __xor__
         __lshift__ __rshift__
+        _prelu_kernel_backward rrelu_with_noise_backward
         """,
     "reduction": """
         all amax amin aminmax any argmax argmin count_nonzero dist equal hash_tensor linalg_vector_norm logsumexp max
@@ -40,6 +41,7 @@ _FAMILIES: Mapping[str, str] = {
         _softmax_backward_data _log_softmax_backward_data native_layer_norm_backward native_group_norm_backward
         native_batch_norm_backward cudnn_batch_norm_backward instance_norm renorm _weight_norm _weight_norm_interface
         batch_norm_update_stats
+        batch_norm_backward _fused_rms_norm_backward _masked_softmax_backward _weight_norm_interface_backward
         """,
     "matmul": """
         addbmm addmm addmv addr baddbmm bilinear bmm dot linear matmul mm mv outer vdot _addmm_activation _int_mm
@@ -57,10 +59,15 @@ _FAMILIES: Mapping[str, str] = {
         _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_fused_attention_overrideable
         _flash_attention_forward _efficient_attention_forward _cudnn_attention_forward _native_multi_head_attention
         _transformer_encoder_layer_fwd
+        _scaled_dot_product_cudnn_attention_backward _scaled_dot_product_efficient_attention_backward
+        _scaled_dot_product_flash_attention_backward _scaled_dot_product_flash_attention_for_cpu_backward
+        _scaled_dot_product_fused_attention_overrideable_backward _flash_attention_backward
+        _efficient_attention_backward _cudnn_attention_backward
         """,
     "recurrent": """
         lstm gru rnn_tanh rnn_relu _cudnn_rnn _cudnn_rnn_flatten_weight _thnn_fused_lstm_cell _thnn_fused_gru_cell
         lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+        _cudnn_rnn_backward _thnn_fused_gru_cell_backward _thnn_fused_lstm_cell_backward_impl
         """,
     "pooling": """
         avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
@@ -69,12 +76,17 @@ _FAMILIES: Mapping[str, str] = {
         max_unpool2d max_unpool3d avg_pool2d_backward avg_pool3d_backward max_pool2d_with_indices_backward
         max_pool3d_with_indices_backward _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward
         fractional_max_pool2d fractional_max_pool3d
+        adaptive_max_pool2d_backward adaptive_max_pool3d_backward
         """,
     "resampling": """
         affine_grid_generator cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler_2d grid_sampler_3d
         upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
         upsample_nearest3d upsample_trilinear3d _upsample_bicubic2d_aa _upsample_bilinear2d_aa
         _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+        cudnn_grid_sampler_backward grid_sampler_2d_backward grid_sampler_3d_backward upsample_bicubic2d_backward
+        upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest1d_backward upsample_nearest2d_backward
+        upsample_nearest3d_backward upsample_trilinear3d_backward _upsample_nearest_exact1d_backward
+        _upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward
         """,
     "loss": """
         binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss nll_loss
@@ -82,12 +94,15 @@ _FAMILIES: Mapping[str, str] = {
         multilabel_margin_loss_forward _ctc_loss _cudnn_ctc_loss nll_loss_backward mse_loss_backward
         smooth_l1_loss_backward huber_loss_backward binary_cross_entropy_backward cosine_similarity
         cosine_embedding_loss cross_entropy_loss _cdist_forward cdist _euclidean_dist _pdist_forward pairwise_distance
+        nll_loss2d_backward soft_margin_loss_backward multi_margin_loss_backward multilabel_margin_loss_backward
+        _cdist_backward _pdist_backward _ctc_loss_backward
         """,
     "indexing": """
         embedding embedding_dense_backward _embedding_bag _embedding_bag_forward_only gather index index_add index_copy
         index_fill index_put index_reduce index_select masked_scatter put scatter scatter_add scatter_reduce take
         _index_put_impl_ _unsafe_index _unsafe_index_put _unsafe_masked_index bucketize searchsorted bincount histc
         diagonal_scatter select_scatter slice_scatter as_strided_scatter nonzero_static one_hot fill_diagonal_
+        _embedding_bag_dense_backward
         """,
     "scan": "cumsum cumprod cummax cummin logcumsumexp _cummax_helper _cummin_helper _logcumsumexp",
     "sorting": "sort topk kthvalue median nanmedian mode msort argsort _unique _unique2 unique_dim unique_consecutive",
@@ -101,6 +116,8 @@ _FAMILIES: Mapping[str, str] = {
         view_as_real
         view_as_complex view_as_real_copy view_as_complex_copy _chunk_cat diagonal_copy t_copy alias_copy detach_copy
         squeeze_copy unsqueeze_copy _copy_from fold unfold unfold_backward constant_pad _pad_circular _pad_enum pad
+        select_backward slice_backward diagonal_backward reflection_pad1d_backward reflection_pad3d_backward
+        replication_pad1d_backward replication_pad3d_backward
         """,
     "factory": """
         arange empty empty_like empty_permuted empty_strided eye fill fill_ full full_like linspace logspace new_empty

@@ -104,6 +104,17 @@ def test_a_problem_that_does_not_import_says_so(tmp_path: Path) -> None:
     assert refusal is not None and refusal.reason is Reason.TASK and "no_such_package" in refusal.sentence
 
 
+def test_a_reference_that_changes_its_input_cannot_be_judged_by(tmp_path: Path) -> None:
+    path = tmp_path / "changing.py"
+    path.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, a, x):\n        return x.mul_(2) + a\n"
+        "def get_inputs():\n    return [torch.rand(8), torch.rand(8)]\n"
+    )
+    task = load(path)
+    refusal = record(task, task.workloads[0], None, "torch", H200).refusal
+    assert refusal is not None and refusal.reason is Reason.TASK and "changes its input 1" in refusal.sentence
+
+
 def test_a_folder_with_a_generator_on_the_device_and_an_output_to_write(tmp_path: Path) -> None:
     (tmp_path / "task.yml").write_text("tests:\n  - {size: 8}\nbenchmarks:\n  - {size: 64}\n")
     (tmp_path / "reference.py").write_text(

@@ -60,6 +60,19 @@ FUNCTIONS = {
     "seeds": "torch.manual_seed(3)\ntorch.cuda.manual_seed_all(4)\ntorch.cuda.manual_seed(5)\nreturn x + 1",
     "an empty tensor": "return torch.cat([x[:0], x]), x.new_zeros(0, 4)",
     "complex numbers": "return torch.view_as_real(torch.fft.rfft(x)).contiguous()",
+    "a gradient": "with torch.enable_grad():\n    y = x.detach().requires_grad_()\n"
+    "    loss = (F.log_softmax(y, -1) * y[0] + y.half()).square().sum()\n"
+    "    return *torch.autograd.grad(loss, y), loss",
+    "a gradient of a gradient": "with torch.enable_grad():\n    y = x.detach().requires_grad_()\n"
+    "    (g,) = torch.autograd.grad((y**3).sum(), y, create_graph=True)\n"
+    "    return torch.autograd.grad(g.square().sum(), y)",
+    "a gradient through operators that are kept whole": "with torch.enable_grad():\n"
+    "    y = x.detach().requires_grad_()\n    q = F.rms_norm(y, (16,)).view(1, 2, 8, 8)\n"
+    "    return torch.autograd.grad(F.scaled_dot_product_attention(q, q, q).square().sum(), y)",
+    "a gradient by a transformation": "return torch.func.grad_and_value(lambda y: (y.exp() * y).mean())(x)",
+    "a gradient of one of several inputs": "with torch.enable_grad():\n"
+    "    a, b, c = (x.detach().requires_grad_() for _ in range(3))\n"
+    "    return torch.autograd.grad((a * b).tanh().sum(), [b, c], allow_unused=True)[:1]",
 }
 
 
@@ -117,7 +130,32 @@ MODELS = {
         "self.f = nn.MultiheadAttention(16, 2, batch_first=True)",
         "return self.f(x[None], x[None], x[None], need_weights=False)[0]",
     ),
+    "a backward pass": (
+        "self.f = nn.Sequential(nn.Linear(16, 8), nn.GELU(), nn.Linear(8, 4))",
+        "with torch.enable_grad():\n    self.f.zero_grad()\n    loss = self.f(x).square().mean()\n"
+        "    loss.backward(retain_graph=True)\n    (2 * loss).backward()\n"
+        "return loss.detach(), *[p.grad for p in self.f.parameters()]",
+    ),
+    "a backward pass of one's own": (
+        "self.w = nn.Parameter(torch.randn(16))",
+        "with torch.enable_grad():\n    a, b = Own.apply(x * self.w, self.w)\n    loss = a.exp().sum()\n"
+        "    return torch.autograd.grad(loss, self.w)",
+    ),
 }
+
+
+_OWN = """
+class Own(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w, x + 1
+
+    @staticmethod
+    def backward(ctx, to_product, to_sum):
+        x, w = ctx.saved_tensors
+        return to_product * w + to_sum, (to_product * x).sum(0)
+"""
 
 
 _SCRIPTED = "def scripted(x, w):\n    return torch.sigmoid(torch.tanh(x * w) * w)\n"
@@ -126,13 +164,19 @@ _SCRIPTED = "def scripted(x, w):\n    return torch.sigmoid(torch.tanh(x * w) * w
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_is_replayed_with_other_weights(name: str) -> None:
     init, forward = MODELS[name]
-    source = _model(init, forward, outside=_SCRIPTED if "script" in name else "")
+    source = _model(init, forward, outside=_SCRIPTED if "script" in name else _OWN if "own" in name else "")
     if name == "a constant attribute":
         program = program_of(source, _MATRIX)
         assert [type(step) for step in program.setup] and not program.weights
         return
     program = check_on_cpu(source, _MATRIX)
     assert program.weights
+
+
+def test_a_hook_on_a_gradient_is_refused() -> None:
+    body = "with torch.enable_grad():\n    y = x.detach().requires_grad_()\n    y.register_hook(lambda g: g * 2)\n"
+    refusal = recorded(_function(body + "    return torch.autograd.grad(y.exp().sum(), y)"), _MATRIX).refusal
+    assert refusal is not None and refusal.reason is Reason.OPERATOR and "register_hook" in refusal.sentence
 
 
 def test_folding_weights_is_setup_and_a_fact() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from foretell.kernels.program import LibraryCall
 from foretell.kernels.record.dispatch import RecordMode
@@ -34,7 +35,7 @@ class FunctionMode(TorchFunctionMode):  # type: ignore[misc,unused-ignore]
         kwargs = kwargs or {}
         if func in _POINTER and args[0].device.type != "cpu":
             return self._session.address_of(args[0])
-        if self._session.recording:
+        if self._session.recording and not _differentiated(args, kwargs):
             if func is torch.nn.functional.scaled_dot_product_attention:
                 found = self._attention(*args, **kwargs)
                 if found is not None:
@@ -105,6 +106,13 @@ class FunctionMode(TorchFunctionMode):  # type: ignore[misc,unused-ignore]
         views = tuple(session.view(result) for result in results)
         call = LibraryCall(operator, arguments, named, views, (), flags_in_force(family), session.working_stream())
         session.add(call)
+
+
+def _differentiated(args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether autograd follows a call: then it has to fall apart into operators that have a backward."""
+    return torch.is_grad_enabled() and any(
+        isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in tree_leaves((args, kwargs))
+    )
 
 
 def _rms_norm(source: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
     """
     from foretell.kernels.record.hosts import candidate_host, reference_host
     from foretell.kernels.record.recorder import record_host
-    from foretell.kernels.tasks import BadTask
+    from foretell.kernels.tasks import BadTask, gpumode
     from foretell.kernels.tasks.runtime import runtime_of
 
     try:
@@ -52,7 +52,20 @@ def record(task: Task, workload: Workload, source: str | None, language: str, de
         too_large = _held_bytes(recording.program) > device.memory_bytes
     else:
         too_large = recording.refusal is not None and recording.refusal.reason is Reason.MEMORY
-    return Recording(None, _too_large(task, device), (), recording.seconds) if too_large else recording
+    if too_large:
+        return Recording(None, _too_large(task, device), (), recording.seconds)
+    if source is None and task.kind != gpumode.KIND and recording.program is not None:
+        changed = _changed_input(recording.program)
+        if changed is not None:
+            what = f"the reference of {task.name} changes its input {changed}; clone it first"
+            return Recording(None, Refusal(Reason.TASK, what), (), recording.seconds)
+    return recording
+
+
+def _changed_input(program: Program) -> int | None:
+    """The first input that a library call of the run writes."""
+    changed = {view.buffer for call in program.library_calls() for view in call.mutated}
+    return next((place for place, view in enumerate(program.inputs) if view.buffer in changed), None)
 
 
 def _held_bytes(program: Program) -> int:

@@ -99,6 +99,7 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
     """Everything that host code could reach a device by leads to the session."""
     import torch
 
+    from foretell.kernels.record.backward import backward_walked
     from foretell.kernels.record.configurations import Configurations, autotuner_decided
     from foretell.kernels.record.dispatch import Fakes, RecordMode
     from foretell.kernels.record.extensions import extensions_intercepted
@@ -127,6 +128,7 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
         stack.enter_context(Fakes(allow_non_fake_inputs=True))
         stack.enter_context(mode)
         stack.enter_context(FunctionMode(session, mode))
+        stack.enter_context(backward_walked())
         stack.enter_context(torch.no_grad())
         yield configurations
         for failure in builds.failures if builds is not None else ():  # host code may have swallowed it
