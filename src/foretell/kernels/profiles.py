@@ -457,7 +457,7 @@ class Limits:
 
     `wall_s` is by the clock, `cpu_s` on a core for each process. `memory_bytes` is what all its processes may use
     together, `address_bytes` what each may map; `scratch_bytes` bounds its temporary folder, `file_bytes` one file,
-    `answer_bytes` what it may send back.
+    `answer_bytes` what it may send back. `open_files` bounds what sockets hold, which counts as nobody's memory.
     """
 
     wall_s: float = 200.0
@@ -468,7 +468,7 @@ class Limits:
     file_bytes: int = 256 << 20
     scratch_bytes: int = 1 << 30
     answer_bytes: int = 64 << 20
-    open_files: int = 1024
+    open_files: int = 256
     nice: int = 0
 
 

@@ -51,6 +51,7 @@ class Ending(StrEnum):
     TIMED_OUT = "timed_out"
     MEMORY = "memory"
     PROCESSES = "processes"
+    ROOM = "room"  # its files took more room than they may
     DIED = "died"  # of a signal, or it left without an answer
     FORGED = "forged"  # what it sent is not an answer
     CANCELLED = "cancelled"
@@ -302,6 +303,8 @@ def _why(status: Mapping[str, Any]) -> tuple[Ending, str]:
             return Ending.MEMORY, "took more memory than it may"
         case "processes":
             return Ending.PROCESSES, "started more processes than it may"
+        case "room":
+            return Ending.ROOM, "wrote more files than it may"
         case "abandoned":
             return Ending.CANCELLED, "cancelled"
     if not isinstance(code, int):

@@ -7,7 +7,7 @@ import os
 import resource
 
 from foretell.kernels.walls import landlock, seccomp
-from foretell.kernels.walls.namespaces import DEVICES
+from foretell.kernels.walls.namespaces import devices
 from foretell.kernels.walls.syscalls import PR_SET_NO_NEW_PRIVS, drop_capabilities, prctl
 
 MYPY = False
@@ -60,7 +60,8 @@ def confine(walls: Walls, limits: Mapping[str, Any]) -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if walls.landlock:
         own = _OF_DRIVER if walls.gpus else ()
-        landlock.restrict((*walls.readable, *_OWN[walls.namespaces]), (*walls.writable, *own), DEVICES, walls.gpus)
+        readable, writable = (*walls.readable, *_OWN[walls.namespaces]), (*walls.writable, *own)
+        landlock.restrict(readable, writable, devices(walls.gpus), walls.gpus)
     if walls.seccomp:
         scoped = walls.landlock and landlock.version() >= landlock.SCOPES_SIGNALS
         seccomp.install(walls.namespaces, walls.alone, scoped, os.getpid(), gpu=bool(walls.gpus) and scoped)

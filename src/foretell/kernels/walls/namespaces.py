@@ -23,11 +23,13 @@ _ALL = (
     | sys_.CLONE_NEWCGROUP
 )
 _READ_ONLY = sys_.MS_RDONLY | sys_.MS_NOSUID | sys_.MS_NODEV
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+_ZERO = "/dev/zero"  # mapped by several it is memory that belongs to nobody: only for CUDA's driver
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 # Where a job has its own folder in memory: a place at which nobody keeps files, since it hides what lies below it.
 JOB_SCRATCH = "/foretell-scratch"
 _BASES = ("/tmp", "/run", "/mnt")
+MOST_FILES = 1 << 17  # in a folder in memory: the kernel's own records of them count for no limit on its size
 
 
 def enter() -> None:
@@ -49,6 +51,11 @@ def map_user(user: int, group: int) -> None:
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{user} {user} 1")
     _write("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def devices(gpus: Iterable[str]) -> tuple[str, ...]:
+    """The devices that may be used beside these GPUs."""
+    return (*_DEVICES, _ZERO) if tuple(gpus) else _DEVICES
 
 
 def build_root(readable: Iterable[str], writable: Iterable[str], gpus: Iterable[str], scratch_bytes: int) -> None:
@@ -73,7 +80,7 @@ def build_root(readable: Iterable[str], writable: Iterable[str], gpus: Iterable[
         _bind(path, _READ_ONLY)
     for path in writable:
         _bind(path, sys_.MS_NOSUID | sys_.MS_NODEV)
-    _make_devices((*DEVICES, *gpus))
+    _make_devices((*devices(gpus), *gpus))
     _make_accounts()
     os.makedirs("/new/proc", exist_ok=True)
     mount_proc("/new/proc")
@@ -86,7 +93,8 @@ def build_root(readable: Iterable[str], writable: Iterable[str], gpus: Iterable[
 
 def mount_scratch(target: str, most_bytes: int) -> None:
     """An empty folder in memory, of limited size."""
-    sys_.mount("tmpfs", target, "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, f"mode=0700,size={most_bytes}")
+    options = f"mode=0700,size={most_bytes},nr_inodes={MOST_FILES}"
+    sys_.mount("tmpfs", target, "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, options)
 
 
 def mount_proc(target: str) -> bool:

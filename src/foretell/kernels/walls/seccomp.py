@@ -51,7 +51,9 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
     "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "setxattrat": (463, 463), "removexattrat": (466, 466), "file_setattr": (469, 469),
-    "truncate": (76, 45), "fcntl": (72, 25), "ioctl": (16, 29), "connect": (42, 203),
+    "truncate": (76, 45), "fchmod": (91, 52), "fchown": (93, 55), "fsetxattr": (190, 7), "fremovexattr": (199, 16),
+    "fcntl": (72, 25), "ioctl": (16, 29), "connect": (42, 203), "memfd_create": (319, 279),
+    "memfd_secret": (447, 447), "mmap": (9, 222),
 }  # fmt: skip
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
@@ -59,18 +61,29 @@ _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _SCHEDULING = frozenset({"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"})
 _SIGNALS = frozenset({"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"})
 _OF_PROCESSES = _SCHEDULING | _SIGNALS | {"setpriority", "ioprio_set"}
-# On files that are named and not opened, which Landlock lets pass. Linkers and copying tools want to hear that it went
-# well, so they are told so; not of times, since who hears that those were set believes that the file is there.
+# On files that are named, or opened for reading alone, which Landlock lets pass: their owner may change them. Linkers
+# and copying tools want to hear that it went well, so they are told so; not of times, since who hears that those were
+# set believes that the file is there.
 _TIMES = frozenset({"utime", "utimes", "futimesat", "utimensat"})
 _OF_NAMED_FILES = frozenset({
     "chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "utime", "utimes", "futimesat", "utimensat",
     "setxattr", "lsetxattr", "removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr", "truncate",
+    "fchmod", "fchown", "fsetxattr", "fremovexattr",
 })  # fmt: skip
+
+# Memory that belongs to no process once it is unmapped, so that nobody can count it. CUDA's driver wants some.
+_UNCOUNTED = frozenset({"memfd_create", "memfd_secret", "mmap"})
 
 _NEW_NAMESPACES = 0x7E020000
 _AF_UNIX, _SOCK_STREAM, _SOCK_SEQPACKET, _SOCKET_KIND = 1, 1, 5, 0xF
-_OWNERS_AND_SIGNALS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: a signal to whom one likes
-_TERMINAL_AND_OWNERS = (0x5412, 0x541C, 0x540E, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, TIOCSCTTY, FIOSETOWN, SIOCSPGRP
+_SHARED_AND_ANONYMOUS = 0x21
+# F_SETOWN, F_SETSIG, F_SETOWN_EX: a signal to whom one likes; F_SETLEASE: whoever wants to write the file waits.
+_OWNERS_AND_LEASES = (8, 10, 15, 1024)
+# TIOCSTI, TIOCLINUX, TIOCSCTTY, FIOSETOWN, SIOCSPGRP; then FS_IOC_SETFLAGS, FS_IOC_SETVERSION, FS_IOC_FSSETXATTR and
+# FS_IOC_ENABLE_VERITY, with which its owner changes a file that is open for reading alone.
+_TERMINAL_OWNERS_AND_FLAGS = (
+    0x5412, 0x541C, 0x540E, 0x8901, 0x8902, 0x40086602, 0x40087602, 0x401C5820, 0x40806685,
+)  # fmt: skip
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
@@ -121,6 +134,7 @@ def program(
             (own_processes and name in _OF_PROCESSES)
             or (scoped and name in _SIGNALS)
             or (own_files and name in _OF_NAMED_FILES)
+            or (gpu and name in _UNCOUNTED)
         )
         if number is not None and not allowed:
             block = _LOCAL_SOCKETS if gpu and name == "socket" else _block(name, own_pid)
@@ -128,7 +142,8 @@ def program(
     return [*lines, (_RETURN, 0, 0, _ALLOW)]
 
 
-# A socket of the machine itself, and none of datagrams: those need no connection to reach somebody.
+# A socket of the machine itself, alone or a pair, and none of datagrams: those need no connection to reach somebody;
+# one of a pair can be sent elsewhere all the same.
 _LOCAL_SOCKETS: list[_Line] = [
     (_LOAD, 0, 0, _ARGUMENTS_AT),
     (_EQUAL, 0, 4, _AF_UNIX),
@@ -145,7 +160,17 @@ def _block(name: str, own_pid: int) -> list[_Line]:
     """What happens at that call, ending in a return."""
     match name:
         case "socketpair":
-            return _only(0, (_AF_UNIX,))
+            return _LOCAL_SOCKETS
+        case "memfd_create" | "memfd_secret":
+            return [_error(errno.ENOSYS)]
+        case "mmap":
+            return [
+                (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * 3),
+                (_AND, 0, 0, _SHARED_AND_ANONYMOUS),
+                (_EQUAL, 0, 1, _SHARED_AND_ANONYMOUS),
+                _error(errno.EPERM),
+                _allowed(),
+            ]
         case "clone":
             return [(_LOAD, 0, 0, _ARGUMENTS_AT), (_ANY_BIT, 0, 1, _NEW_NAMESPACES), _error(errno.EPERM), _allowed()]
         case "clone3":
@@ -155,9 +180,9 @@ def _block(name: str, own_pid: int) -> list[_Line]:
         case "prlimit64":
             return _only(0, (0,))
         case "fcntl":
-            return _but(1, _OWNERS_AND_SIGNALS)
+            return _but(1, _OWNERS_AND_LEASES)
         case "ioctl":
-            return _but(1, _TERMINAL_AND_OWNERS)
+            return _but(1, _TERMINAL_OWNERS_AND_FLAGS)
         case "kill" | "tgkill":
             return _only(0, (own_pid, 0) if name == "kill" else (own_pid,))
         case _ if name in _SCHEDULING:

@@ -50,7 +50,7 @@ def serve(specification: dict[str, Any]) -> None:
     nest = _own_namespace(walls)
     if not walls.namespaces and walls.landlock:
         readable = (*walls.readable, *specification["supervised"], "/proc")
-        landlock.restrict(readable, (settings["scratch"],), namespaces.DEVICES, walls.gpus)
+        landlock.restrict(readable, (settings["scratch"],), namespaces.devices(walls.gpus), walls.gpus)
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
@@ -159,7 +159,8 @@ def _supervise_job(job: Mapping[str, Any], walls: Walls, base: str, number: int,
         with suppress(OSError):
             os.setpgid(child, child)
         os.close(data)
-        ended = supervise(child, limits["processes"], limits["memory_bytes"], nested, (status, alive))
+        room = None if nested else (scratch, limits["scratch_bytes"])
+        ended = supervise(child, limits["processes"], limits["memory_bytes"], nested, (status, alive), room)
         files = list(_files(f"{scratch}/cache", job["keep"], limits["scratch_bytes"]))
         head = {**ended, "files": [(name, len(content)) for name, content in files]}
         with socket.socket(fileno=status) as channel:
@@ -206,9 +207,16 @@ def _copy(source: str, target: str) -> None:
 
 
 def _files(folder: str, wanted: Sequence[str], most_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Plain files below the wanted folders, by their names relative to `folder`; links are not followed."""
+    """Plain files below the wanted folders, by their names relative to `folder`.
+
+    Links are not followed, those that the job put in the place of one of these folders included: this process may read
+    more than the job might.
+    """
     left, count = most_bytes, 0
+    real = os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder))
     for top in wanted:
+        if os.path.realpath(os.path.join(folder, top)) != os.path.join(real, top):
+            continue
         for parent, _, names in os.walk(os.path.join(folder, top)):
             for name in names:
                 path = os.path.join(parent, name)

@@ -11,6 +11,8 @@ import resource
 import select
 import time
 
+from foretell.kernels.walls.namespaces import MOST_FILES
+
 MYPY = False
 if MYPY:
     from collections.abc import Iterator, Sequence
@@ -20,15 +22,22 @@ LOOK_S = 0.1
 LONGEST_END_S = 5.0
 _KILL = 9  # the module of signals takes longer to import than all of this
 _ENDED = ("Z", "X")
+_BLOCK_BYTES = 512  # of `st_blocks`
+_LEAST_PAUSE = 10  # how many times as long as looking at the files took nobody looks at them again
 
 
 def supervise(
-    child: int, most_processes: int, most_bytes: int, namespace: bool, lifelines: Sequence[int]
+    child: int,
+    most_processes: int,
+    most_bytes: int,
+    namespace: bool,
+    lifelines: Sequence[int],
+    room: tuple[str, int] | None = None,
 ) -> dict[str, Any]:
     """Wait for a child and end all that it started, at once if one of the lifelines is closed at its other end.
 
-    Returns `status` as `os.waitstatus_to_exitcode` gives it, the `reason` if it was ended ("memory", "processes" or
-    "abandoned"), and `cpu_s`, what it and those of its children that it waited for used.
+    Returns `status` as `os.waitstatus_to_exitcode` gives it, the `reason` if it was ended ("memory", "processes",
+    "room" or "abandoned"), and `cpu_s`, what it and those of its children that it waited for used.
 
     Args:
         child: A child of this process; without a namespace the leader of a process group.
@@ -36,6 +45,7 @@ def supervise(
         most_bytes: Memory of their own that they may use together.
         namespace: Whether this is the first process of a process namespace.
         lifelines: Descriptors whose other ends those hold for whom it is done.
+        room: A folder whose size nothing else bounds, and how many bytes its files may take together.
     """
     handle = os.pidfd_open(child) if hasattr(os, "pidfd_open") else -1
     waiter = select.poll()
@@ -44,6 +54,7 @@ def supervise(
     for lifeline in lifelines:
         waiter.register(lifeline, select.POLLHUP)
     reason = ""
+    look_again = 0.0
     while not reason:
         ready = dict(waiter.poll(LOOK_S * 1e3))
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -52,6 +63,10 @@ def supervise(
             reason = "abandoned"
         else:
             reason = _excess(child, most_processes, most_bytes, namespace)
+            started = time.monotonic()
+            if not reason and room is not None and started >= look_again:
+                reason = "" if _fits(*room) else "room"
+                look_again = started + _LEAST_PAUSE * (time.monotonic() - started)
     if handle >= 0:
         os.close(handle)
     if reason:
@@ -112,6 +127,24 @@ def _members(child: int, namespace: bool) -> Iterator[int]:
                 continue  # it ended meanwhile
             if fields[0].decode() not in _ENDED and (namespace or int(fields[2]) == child):
                 yield int(name)
+
+
+def _fits(folder: str, most_bytes: int) -> bool:
+    """Whether what lies below a folder takes no more than that many bytes, and is not too many files."""
+    waiting, count, size_bytes = [folder], 0, 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    count += 1
+                    size_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
+                    if count > MOST_FILES or size_bytes > most_bytes:
+                        return False
+        except OSError:
+            continue  # it went away meanwhile
+    return True
 
 
 def _own_bytes(pid: int) -> int:
