@@ -65,14 +65,15 @@ def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE, start: Candi
     from foretell.kernels.search import SearchConfig
 
     with _as_bad_input():
-        profile = profiles.get(wishes.profile or "standard")
+        profile = profiles.get(wishes.profile or profiles.PROFILE)
         asked = {name: getattr(wishes, name) for name in ("measurements", "seconds", "candidates")}
         budgets = replace(profile.budgets, **{name: value for name, value in asked.items() if value is not None})
         config = SearchConfig(language, wishes.seed or 0, replace(profile, budgets=budgets), start)
-    proposer = wishes.proposer or ("template" if start is None else "knobs")
+    proposer = wishes.proposer or (profiles.PROPOSER if start is None else "knobs")
     # What `knobs` proposes is chosen by what was measured already: there is nothing left to select.
-    policy = wishes.policy or ("all" if proposer == "knobs" else "selective")
-    return _assemble(task, config, policy, wishes.forecaster or "online", wishes.strategy or "puct", proposer)
+    policy = wishes.policy or ("all" if proposer == "knobs" else profiles.POLICY)
+    forecaster, strategy = wishes.forecaster or profiles.FORECASTER, wishes.strategy or profiles.STRATEGY
+    return _assemble(task, config, policy, forecaster, strategy, proposer)
 
 
 def parts_of_run(task: Task, run_dir: Path, there: Mapping[str, Any], wishes: Wishes, started_here: bool) -> Parts:

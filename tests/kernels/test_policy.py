@@ -99,6 +99,14 @@ def test_selective_has_no_fixed_number() -> None:
     assert measured == list(range(16 - PLAIN.max_measure_per_batch, 16))
 
 
+def test_selective_looks_again_at_what_was_past_the_maximum() -> None:
+    assert make_policy("selective", PLAIN).reconsiders > 0
+    hopeless, left = Forecast.from_normal(-3.0, 0.1, 0.1), Forecast.from_normal(1.5, 0.3, 0.1)
+    choices = decide("selective", [hopeless, hopeless, left, hopeless], fresh=2)
+    assert [choice.to_measure for choice in choices] == [False, False, True, False]
+    assert not any(choice.to_measure for choice in decide("selective", [left], fresh=0, learnt=0)), "new ones first"
+
+
 def test_selective_explores_a_spread_before_it_knows_anything() -> None:
     forecasts = [Forecast.from_normal(-5.0 + 0.1 * i, 0.01, 0.0) for i in range(16)]
     choices = decide("selective", forecasts, learnt=0)

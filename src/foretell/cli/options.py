@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foretell.cli import names
+from foretell.kernels import profiles
 
 MAX_COUNT = 10**9
 MAX_SEED = 2**32 - 1  # what every generator in use accepts
@@ -96,7 +97,7 @@ def profile_option(panel: str) -> Any:
     return typer.Option(
         metavar="PROFILE",
         help=f"Effort, which sets all budgets: {names.listed(names.PROFILES)}.",
-        show_default="standard",
+        show_default=profiles.PROFILE,
         rich_help_panel=panel,
         autocompletion=names.one_of(names.PROFILES),
     )
@@ -112,13 +113,13 @@ def policy_option(panel: str) -> Any:
     return typer.Option(
         metavar="POLICY",
         help=f"Which candidates to measure: {names.listed(names.POLICIES)}.",
-        show_default="selective",
+        show_default=profiles.POLICY,
         rich_help_panel=panel,
         autocompletion=names.one_of(names.POLICIES),
     )
 
 
-def forecaster_option(panel: str | None = None, default: str = "online") -> Any:
+def forecaster_option(panel: str | None = None, default: str = profiles.FORECASTER) -> Any:
     return typer.Option(
         metavar="FORECASTER",
         help="Forecaster: online, features, program, roofline, online:NAME, cascade:NAME,... or a language model "
@@ -133,7 +134,7 @@ def strategy_option(panel: str) -> Any:
     return typer.Option(
         metavar="STRATEGY",
         help=f"Parent-selection strategy: {names.listed(names.STRATEGIES)}.",
-        show_default="puct",
+        show_default=profiles.STRATEGY,
         rich_help_panel=panel,
         autocompletion=names.one_of(names.STRATEGIES),
     )

@@ -159,24 +159,28 @@ class TopPolicy:
         return audited(choices, self._audit_share, view, rng)
 
 
+_STILL_LEFT = Choice(Action.DROP, "others are expected to gain more; still kept in mind")
+
+
 class SelectivePolicy:
     """Measure where the forecast leaves a real chance of a better kernel; see `SelectiveSettings` for the rule.
 
     What is measured goes in order of expected improvement, up to a maximum per batch and no fixed number: a batch with
-    nothing promising in it costs nothing.
+    nothing promising in it costs nothing. What is past that maximum comes up again with the next batches.
     """
 
     name = "selective"
-    reconsiders = 0
 
     def __init__(self, profile: Profile) -> None:
         self._settings: SelectiveSettings = profile.selective
+        self.reconsiders = profile.selective.reconsider
         self._max_per_batch = profile.max_measure_per_batch
         self._audit_share = profile.audit_share
 
     def decide(self, view: View, rng: np.random.Generator) -> list[Choice]:
+        fresh = len(view.forecasts) if view.fresh is None else view.fresh
         if view.learnt < self._settings.explore_until:
-            return self._explore(view, rng)
+            return self._explore(view, fresh, rng) + [_STILL_LEFT] * (len(view.forecasts) - fresh)
         goal = view.incumbent * (1.0 + self._settings.min_gain)
         chances = [f.prob_above(goal) for f in view.forecasts]
         gains = [f.expected_improvement(view.incumbent) for f in view.forecasts]
@@ -187,18 +191,23 @@ class SelectivePolicy:
         take = min(self._max_per_batch, view.affordable)
         chosen = set(worth[:take])
         choices = []
-        for i, forecast in enumerate(view.forecasts):
+        for i, forecast in enumerate(view.forecasts[:fresh]):
             chance = f"{chances[i]:.1%} chance of more than {goal:.2f}x"
             if i in chosen:
                 why = f"{chance}, expected gain {gains[i]:.3f} in log2"
                 choices.append(Choice(Action.MEASURE, why, priority=gains[i]))
             elif chances[i] >= least:
                 choices.append(
-                    self._without_measuring(forecast, f"{chance}, but {take} others in this batch promise more")
+                    self._without_measuring(forecast, f"{chance}, but {take} others promise more; kept in mind")
                 )
             else:
                 choices.append(self._without_measuring(forecast, f"only {chance}, under {least:.1%}"))
-        return audited(choices, self._audit_share, view, rng)
+        again = [
+            Choice(Action.MEASURE, f"kept in mind: expected gain {gains[i]:.3f} in log2", priority=gains[i])
+            if i in chosen else _STILL_LEFT
+            for i in range(fresh, len(chances))
+        ]  # fmt: skip
+        return [*audited(choices, self._audit_share, view, rng, len(chosen)), *again]
 
     def _threshold(self, view: View) -> float:
         """The chance from which a candidate is measured: lower for each audit that found a miss, and a little higher
@@ -218,9 +227,8 @@ class SelectivePolicy:
             return Choice(Action.TRUST, f"{why}; {doubt} is narrow enough to take {2.0**forecast.median:.2f}x")
         return Choice(Action.DROP, f"{why}; {doubt} is too wide to take as a value")
 
-    def _explore(self, view: View, rng: np.random.Generator) -> list[Choice]:
-        """Measure a spread of the batch: evenly spaced ranks of the forecast median, ties in random order."""
-        count = len(view.forecasts)
+    def _explore(self, view: View, count: int, rng: np.random.Generator) -> list[Choice]:
+        """Measure a spread of the new ones: evenly spaced ranks of the forecast median, ties in random order."""
         take = min(self._settings.explore_per_batch, count, view.affordable)
         tie_break = rng.permutation(count)
         ranked = sorted(range(count), key=lambda i: (view.forecasts[i].median, tie_break[i]))
@@ -301,9 +309,6 @@ class ValuePolicy:
         if forecast.p_fail <= self._trusted.max_p_fail and high - low <= self._trusted.trust_width_log2:
             return Choice(Action.TRUST, f"{why}, at {2.0**forecast.median:.2f}x for now")
         return Choice(Action.DROP, why)
-
-
-_STILL_LEFT = Choice(Action.DROP, "others are expected to gain more; still kept in mind")
 
 
 def _gain(forecast: Forecast, goal: float | None) -> float:

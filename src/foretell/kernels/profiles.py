@@ -61,7 +61,8 @@ class SelectiveSettings:
     finds an overlooked gain lowers it by the factor exp(`adapt`), and as many audits without one as `target_error` says
     to expect for one raise it by e, up to `most_epsilon`. What is not measured is trusted if its central
     `interval_level` interval is at most `trust_width_log2` wide and its chance of failure at most `max_p_fail`, and
-    dropped otherwise. Until the forecaster has learnt from `explore_until` measurements, `explore_per_batch` of each
+    dropped otherwise; `reconsider` of those left, the most promising, are looked at again beside each batch. Until the
+    forecaster has learnt from `explore_until` measurements, `explore_per_batch` of each
     batch are measured whatever the forecasts say.
     """
 
@@ -75,6 +76,7 @@ class SelectiveSettings:
     max_p_fail: float = 0.5
     explore_until: int = 8
     explore_per_batch: int = 8
+    reconsider: int = 16
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,13 @@ class Profile:
 QUICK = Profile("quick", Budgets(measurements=32, seconds=60.0, candidates=128))
 STANDARD = Profile("standard", Budgets(measurements=128, seconds=600.0, candidates=1024))
 THOROUGH = Profile("thorough", Budgets(measurements=1024, seconds=7200.0, candidates=10240))
+
+# The parts of a search that is not told otherwise; docs/results/search.md compares the policies.
+PROFILE = STANDARD.name
+POLICY = "value"
+FORECASTER = "online"
+STRATEGY = "puct"
+PROPOSER = "template"
 
 PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (QUICK, STANDARD, THOROUGH)}
 

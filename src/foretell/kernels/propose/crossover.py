@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.propose.template import Template
+from foretell.kernels.propose.template import Space, Template
 from foretell.kernels.task import Task
 
 CROSSED_SHARE = 0.5  # of the children, where there are two parents that differ
@@ -27,7 +27,7 @@ class CrossoverProposer:
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        self._settings = template.settings()
+        self._space = Space(template)
         self._steps = {
             name: {value: neighbours(value, values) for value in values} for name, values in template.knobs.items()
         }
@@ -37,7 +37,7 @@ class CrossoverProposer:
     ) -> list[Candidate]:
         """Share `count` among the parents; where what can be made of them is used up, draw anywhere.
 
-        Empty only when every setting of the template is in `known`.
+        Empty only when every setting of the template is in `known`, and nothing new was found beyond them.
         """
         knobs = {parent.id: turned for parent in parents if (turned := self._template.turned(parent)) is not None}
         taken = set(known)
@@ -45,7 +45,7 @@ class CrossoverProposer:
         for turn in range(count):
             parent = parents[turn % len(parents)]
             child = self._made(parent, knobs, rng, taken) or self._moved(parent, knobs, rng, taken)
-            child = child or self._anywhere(parent, rng, taken)
+            child = child or self._space.unseen(parent, rng, taken)
             if child is None:
                 break
             taken.add(child.id)
@@ -97,13 +97,6 @@ class CrossoverProposer:
                 child = self._template.candidate(chosen, (parent.id,))
                 if child.id not in taken:
                     return child
-        return None
-
-    def _anywhere(self, parent: Candidate, rng: np.random.Generator, taken: Collection[str]) -> Candidate | None:
-        for index in rng.permutation(len(self._settings)).tolist():
-            child = self._template.candidate(self._settings[index], (parent.id,))
-            if child.id not in taken:
-                return child
         return None
 
 

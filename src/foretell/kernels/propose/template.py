@@ -15,6 +15,8 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.task import Task
 
 Knobs = Mapping[str, Any]
+BEYOND_TRIES = 48
+INJECTED_BUG = "slip"  # the knob by which some templates make programs that are wrong
 
 
 def _always(_: Knobs) -> bool:
@@ -26,7 +28,8 @@ class Template:
     """One family of programs for one task in one language.
 
     `knobs` maps a knob to its values, first value plainest; `render` turns chosen knobs into source text, without
-    comments or names that tell how good the choice is; `valid` rejects senseless combinations.
+    comments or names that tell how good the choice is. `valid` rejects senseless combinations, and bounds the space
+    that plans of a corpus draw from; a search may go past it (see `Space.beyond`).
     """
 
     task: str
@@ -132,6 +135,59 @@ def load_templates(package: str) -> dict[str, Template]:
     return {template.task: template for module in modules for template in getattr(module, "TEMPLATES", ())}
 
 
+class Space:
+    """The candidates of a template: first its settings, then combinations of knobs that `valid` leaves out."""
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self.settings = template.settings()
+        self._ids: dict[int, str] = {}
+
+    def unseen(self, parent: Candidate, rng: np.random.Generator, taken: Collection[str]) -> Candidate | None:
+        """Any setting that is not in `taken`; once all are, what `beyond` finds. None if it finds nothing."""
+        for index in rng.permutation(len(self.settings)).tolist():
+            if self._ids.get(index) in taken:
+                continue
+            child = self.template.candidate(self.settings[index], (parent.id,))
+            self._ids[index] = child.id
+            if child.id not in taken:
+                return child
+        return self.beyond(parent, rng, taken)
+
+    def beyond(self, parent: Candidate, rng: np.random.Generator, taken: Collection[str]) -> Candidate | None:
+        """A new program by knobs that `valid` leaves out: one to three turned from the parent's, or from a setting's.
+
+        Some make no sense. Those that cannot be rendered, or give a text that is taken, are passed over; the bench
+        judges the others as it judges every candidate.
+        """
+        if not self.settings:
+            return None
+        own = self.template.turned(parent) or self.settings[int(rng.integers(len(self.settings)))]
+        for _ in range(BEYOND_TRIES):
+            changed = turned_further(self.template, own, rng)
+            if self.template.valid(changed):
+                continue
+            try:
+                child = self.template.candidate(changed, (parent.id,))
+            except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+                continue
+            if child.id not in taken:
+                return child
+        return None
+
+
+def turned_further(template: Template, knobs: Knobs, rng: np.random.Generator) -> dict[str, Any]:
+    """Knobs of which one to three have another value; a knob that injects a bug stays at none."""
+    free = [name for name, values in template.knobs.items() if len(values) > 1 and name != INJECTED_BUG]
+    changed = dict(knobs)
+    if INJECTED_BUG in changed:
+        changed[INJECTED_BUG] = template.knobs[INJECTED_BUG][0]
+    for name in rng.permutation(free)[: 1 + int(rng.integers(3))].tolist():
+        others = [value for value in template.knobs[name] if value != knobs[name]]
+        changed[name] = others[int(rng.integers(len(others)))]
+    return changed
+
+
 class TemplateProposer:
     """Children of a template's candidate differ in one or two knobs; children of anything else are random draws."""
 
@@ -139,20 +195,20 @@ class TemplateProposer:
 
     def __init__(self, template: Template) -> None:
         self._template = template
-        self._settings = template.settings()
+        self._space = Space(template)
 
     def propose(
         self, task: Task, parents: Sequence[Candidate], count: int, rng: np.random.Generator, known: Collection[str]
     ) -> list[Candidate]:
         """Share `count` among the parents; where a parent's neighbourhood is used up, draw anywhere.
 
-        Empty only when every setting of the template is in `known`.
+        Empty only when every setting of the template is in `known`, and nothing new was found beyond them.
         """
         taken = set(known)
         found: list[Candidate] = []
         for turn in range(count):
             parent = parents[turn % len(parents)]
-            child = self._neighbour(parent, rng, taken) or self._anywhere(parent, rng, taken)
+            child = self._neighbour(parent, rng, taken) or self._space.unseen(parent, rng, taken)
             if child is None:
                 break
             taken.add(child.id)
@@ -173,11 +229,4 @@ class TemplateProposer:
                 child = self._template.candidate(changed, (parent.id,))
                 if child.id not in taken:
                     return child
-        return None
-
-    def _anywhere(self, parent: Candidate, rng: np.random.Generator, taken: Collection[str]) -> Candidate | None:
-        for index in rng.permutation(len(self._settings)):
-            child = self._template.candidate(self._settings[int(index)], (parent.id,))
-            if child.id not in taken:
-                return child
         return None

@@ -309,7 +309,8 @@ class Search:
         forecasts = self._forecaster.forecast(self._task, self._bench.device, [*fresh, *seen])
         built = [i for i, build in enumerate(builds) if build.ok]
         shown = [*built, *range(len(fresh), len(forecasts))]
-        to_consider = self._to_consider() - len(candidates) if candidates else 0
+        # Nobody knows whether more will be told: candidates from outside are judged as if they were the last.
+        to_consider = self._to_consider() - len(candidates) if candidates and told is None else 0
         view = self._view(number, tuple(forecasts[i] for i in shown), len(built), to_consider)
         decided = dict(zip(shown, self._policy.decide(view, policy_rng), strict=True))
         choices = [decided.get(i) or _unbuilt(build) for i, build in enumerate(builds)]
