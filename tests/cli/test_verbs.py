@@ -174,9 +174,9 @@ class TestSearch:
         assert not list((own_place / "runs").glob("*/report.html"))
 
     def test_the_catalogue_is_used_unless_refused(self, bench: FakeBench, invoke: Invoke) -> None:
-        first = json.loads(invoke("search", "softmax", *SMALL, "--json").stdout)
-        second = json.loads(invoke("search", "softmax", *SMALL, "--json").stdout)
-        third = json.loads(invoke("search", "softmax", *SMALL, "--json", "--no-catalogue").stdout)
+        first = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json").stdout)
+        second = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json").stdout)
+        third = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json", "--no-catalogue").stdout)
         assert (first["reused"], second["reused"], third["reused"]) == (0, 12, 0)
 
     def test_ctrl_c_keeps_everything_and_tells_how_to_go_on(self, bench: FakeBench, invoke: Invoke) -> None:
