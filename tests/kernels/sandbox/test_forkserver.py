@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foretell.kernels.profiles import PROBE_LIMITS
-from foretell.kernels.sandbox import Ending, ForkServer, JobFailed, Kind, Limits
+from foretell.kernels.sandbox import Ending, ForkServer, JobFailed, Kind, Limits, forkserver
 from foretell.kernels.sandbox.kinds import works
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -158,3 +158,32 @@ def test_a_server_that_is_gone_is_started_again(server: ForkServer) -> None:
     assert call(server, "answer = 'one'") == "one"
     server.close()
     assert call(server, "answer = 'two'") == "two"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_with_gpus_may_name_its_own_threads(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA's driver gives up otherwise. Nothing else of /proc can be written."""
+    monkeypatch.setattr(forkserver, "gpu_devices", lambda: ("/dev/null",))  # its walls are those for a GPU
+    server = ForkServer(("json", "foretell.kernels.walls.probes.excess"), kind=kind, gpu=True)
+    try:
+        names = (
+            "import os, threading\n"
+            "def named(path, text):\n"
+            "    try:\n"
+            "        with open(path, 'w') as file:\n"
+            "            file.write(text)\n"
+            "        return 'yes'\n"
+            "    except OSError as error:\n"
+            "        return type(error).__name__\n"
+            "done = threading.Event()\n"
+            "thread = threading.Thread(target=done.wait)\n"
+            "thread.start()\n"
+            "own = named(f'/proc/self/task/{thread.native_id}/comm', 'cuda-worker')\n"
+            "parent = named(f'/proc/{os.getppid()}/comm', 'nobody')\n"
+            "setting = named('/proc/sys/kernel/core_pattern', open('/proc/self/comm').read())\n"
+            "done.set()\n"
+            'answer = f\'{own} {parent == "yes"} {setting == "yes"}\''
+        )
+        assert call(server, names) == "yes False False"
+    finally:
+        server.close()

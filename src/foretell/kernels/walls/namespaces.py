@@ -97,17 +97,18 @@ def mount_scratch(target: str, most_bytes: int) -> None:
     sys_.mount("tmpfs", target, "tmpfs", sys_.MS_NOSUID | sys_.MS_NODEV, options)
 
 
-def mount_proc(target: str) -> bool:
-    """A read-only `/proc` of this process namespace; False where the kernel does not allow one.
+def mount_proc(target: str, writable: bool = False) -> bool:
+    """A `/proc` of this process namespace; False where the kernel does not allow one.
 
-    Read-only matters: files below `/proc/sys` are writable to user 0 even without powers.
+    Read-only matters, unless Landlock sees to it: files below `/proc/sys` are writable to user 0 even without powers.
     """
     flags = sys_.MS_NOSUID | sys_.MS_NODEV | sys_.MS_NOEXEC
     try:
         sys_.mount("proc", target, "proc", flags)
     except OSError:
         return False
-    sys_.restrict_mount(target, sys_.MS_RDONLY | flags)
+    if not writable:
+        sys_.restrict_mount(target, sys_.MS_RDONLY | flags)
     return True
 
 

@@ -50,7 +50,8 @@ def serve(specification: dict[str, Any]) -> None:
     nest = _own_namespace(walls)
     if not walls.namespaces and walls.landlock:
         readable = (*walls.readable, *specification["supervised"], "/proc")
-        landlock.restrict(readable, (settings["scratch"],), namespaces.devices(walls.gpus), walls.gpus)
+        writable = (settings["scratch"], *(("/proc",) if walls.gpus else ()))  # of which a job may write its own
+        landlock.restrict(readable, writable, namespaces.devices(walls.gpus), walls.gpus)
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
@@ -92,10 +93,10 @@ def _own_namespace(walls: Walls) -> int | None:
         own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-    return own if _can_nest(own) else None
+    return own if _can_nest(own, walls) else None
 
 
-def _can_nest(own: int) -> bool:
+def _can_nest(own: int, walls: Walls) -> bool:
     """Try what each job does."""
     try:
         child = _fork_job(own)
@@ -103,7 +104,7 @@ def _can_nest(own: int) -> bool:
         return False
     if child == 0:
         try:
-            _enter_job(1 << 20, ())
+            _enter_job(1 << 20, walls)
         except OSError:
             os._exit(1)
         os._exit(0)
@@ -122,16 +123,17 @@ def _fork_job(own: int | None) -> int:
             sys_.setns(own, sys_.CLONE_NEWPID)
 
 
-def _enter_job(scratch_bytes: int, readable: Sequence[str]) -> None:
+def _enter_job(scratch_bytes: int, walls: Walls) -> None:
     sys_.unshare(_JOB_NAMESPACES)
     sys_.mount(None, "/", None, sys_.MS_REC | sys_.MS_PRIVATE)
     for target in (namespaces.JOB_SCRATCH, "/dev/shm"):
-        if any(path.startswith(f"{target}/") for path in readable):
+        if any(path.startswith(f"{target}/") for path in walls.readable):
             sys_.restrict_mount(target, sys_.MS_RDONLY)  # what it needs lies there
         else:
             namespaces.mount_scratch(target, scratch_bytes)
     sys_.restrict_mount("/tmp", sys_.MS_RDONLY)  # the server's
-    if not namespaces.mount_proc("/proc"):
+    names_threads = bool(walls.gpus) and walls.landlock  # which then bounds what of it can be written
+    if not namespaces.mount_proc("/proc", writable=names_threads):
         raise OSError("no /proc of its own")
 
 
@@ -148,7 +150,7 @@ def _supervise_job(job: Mapping[str, Any], walls: Walls, base: str, number: int,
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()  # a session for each, since the kernel shares processors out by sessions
         if nested:
-            _enter_job(limits["scratch_bytes"], walls.readable)
+            _enter_job(limits["scratch_bytes"], walls)
         for folder in (scratch, f"{scratch}/tmp", f"{scratch}/cache"):
             os.makedirs(folder, mode=0o700, exist_ok=True)
         if job["seed"]:
