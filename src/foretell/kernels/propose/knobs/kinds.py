@@ -35,7 +35,7 @@ _REACH = {Kind.TILE: 8, Kind.ITEMS: 8, Kind.BLOCKS: 8, Kind.UNROLL: 8}  # how ma
 _LISTED = {
     Kind.WARPS: (1, 2, 4, 8, 16),
     Kind.STAGES: (1, 2, 3, 4, 5, 6),
-    Kind.REGISTERS: (0, 32, 64, 96, 128, 168),
+    Kind.REGISTERS: (32, 64, 96, 128, 168, 0),  # 0: as many as it takes
     Kind.OCCUPANCY: (0, 1, 2, 3, 4, 6, 8),
     Kind.VECTOR: (1, 2, 4, 8),
     Kind.GROUP: (1, 2, 4, 8, 16),
@@ -84,12 +84,13 @@ _NAMES = tuple(
 
 
 def ladder(kind: Kind, value: int) -> tuple[int, ...]:
-    """The values to try for a knob, in ascending order, the one in the source among them.
+    """The values to try for a knob, from the least to the most, the one in the source among them.
 
     Powers of two stay powers of two; thread counts stay multiples of a warp.
     """
     if kind in _LISTED:
-        return tuple(sorted({*_LISTED[kind], value}))
+        listed = _LISTED[kind]
+        return listed if value in listed else tuple(sorted({*listed, value}))
     low, high = _BOUNDS[kind]
     if value < 1:
         return (value,)

@@ -16,7 +16,7 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import KNOB_SEARCH, KnobSearch
 from foretell.kernels.propose.knobs.find import find_space
-from foretell.kernels.propose.knobs.space import Setting
+from foretell.kernels.propose.knobs.space import Knob, Setting
 from foretell.kernels.task import Task
 from foretell.kernels.tune.encode import Value
 from foretell.kernels.tune.tuner import Exhausted, Tuner
@@ -107,9 +107,8 @@ class KnobProposer:
     def _promising(self, rng: np.random.Generator) -> Iterable[dict[str, Value]]:
         pool = self._candidates(rng)
         rows = {self._key(setting): row for row, setting in enumerate(pool)}
-        parameters = {knob.name: list(knob.values) for knob in self.space.knobs}
-        codes = np.array([[parameters[name].index(setting[name]) for name in self._names] for setting in pool])
-        tuner = Tuner(parameters, codes, seed=int(rng.integers(2**31)))
+        codes = np.array([[knob.values.index(setting[knob.name]) for knob in self.space.knobs] for setting in pool])
+        tuner = Tuner({knob.name: _levels(knob) for knob in self.space.knobs}, codes, seed=int(rng.integers(2**31)))
         times = {key: _time(outcome) for key, outcome in self._outcomes.items()}
         worked = [time for time in times.values() if time is not None]
         typical = float(np.median(worked)) if worked else 1.0
@@ -191,6 +190,16 @@ class KnobProposer:
 
     def _key(self, setting: Setting) -> _Key:
         return tuple(setting[name] for name in self._names)
+
+
+def _levels(knob: Knob) -> list[Value]:
+    """The values as the tuner sees them: words as they are, numbers evenly apart on the logarithmic scale it uses.
+
+    So that it does not take a number that is not a power of two, such as three stages, for a less likely one.
+    """
+    if any(isinstance(value, str) for value in knob.values):
+        return [str(value) for value in knob.values]
+    return [2**place for place in range(len(knob.values))]
 
 
 def _time(outcome: Measurement | None) -> float | None:

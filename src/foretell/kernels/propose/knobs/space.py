@@ -72,7 +72,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Knob:
-    """A tunable constant: `base` is its value in the source, `values` all that are tried, ascending."""
+    """A tunable constant: `base` is its value in the source, `values` those to try, from the least to the most."""
 
     name: str
     kind: Kind
