@@ -174,6 +174,7 @@ def main() -> None:
     elif arguments.gpu:
         output = arguments.rows or Path("own_problems.jsonl")
         done = {json.loads(line)["name"] for line in output.read_text().splitlines()} if output.exists() else set()
+        done |= set() if arguments.names else {name for name, row in read().items() if row["measured"]}
         measure_all([n for n in problems(arguments.names) if n not in done], arguments.seconds, output)
     else:
         done = set() if arguments.names else set(read())
