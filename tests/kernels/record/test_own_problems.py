@@ -1,4 +1,4 @@
-"""The problems of benchmarks/problems: what must be refused is refused with its reason, and the page fits the results."""
+"""The problems of benchmarks/problems: what must be refused is, for its reason, and the page fits the results."""
 
 from __future__ import annotations
 
