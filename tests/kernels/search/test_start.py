@@ -28,6 +28,16 @@ void softmax(const float* x, float* y, int rows, int cols);
 START = Candidate(TASK.name, "cpp", SOURCE, Origin("person", {"file": "mine.cpp"}))
 
 
+class SmoothBench(FakeBench):
+    """A world as of tiles: each knob has a best value, and halving or doubling from there costs a little more."""
+
+    BEST: ClassVar[dict[str, int]] = {"TILE": 16, "UNROLL": 16, "CHUNK": 1024}
+
+    def log2_speedup(self, candidate: Candidate) -> float:
+        knobs = {"TILE": 64, "UNROLL": 4, "CHUNK": 256, **candidate.origin.detail.get("knobs", {})}
+        return 1.0 - math.fsum(0.1 * abs(math.log2(int(knobs[name]) / best)) ** 1.5 for name, best in self.BEST.items())
+
+
 def make(
     run_dir: Path,
     *,
@@ -47,7 +57,7 @@ def make(
 
 
 def searched(run_dir: Path, **settings: object) -> RunState:
-    return make(run_dir, bench=FakeBench(failure_share=0.0), **settings).run()  # type: ignore[arg-type]
+    return make(run_dir, bench=SmoothBench(failure_share=0.0), **settings).run()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("policy", ["all", "selective", "value"])
@@ -108,16 +118,6 @@ def test_a_start_that_does_not_work_is_an_ordinary_failure(tmp_path: Path) -> No
     assert state.best is not None and over_start(state) is None
     assert start_trouble(state).startswith("the given kernel does not work: compile_error")
     assert load_run(tmp_path / "run").start is not None
-
-
-class SmoothBench(FakeBench):
-    """A world as of tiles: each knob has a best value, and halving or doubling from there costs a little more."""
-
-    BEST: ClassVar[dict[str, int]] = {"TILE": 16, "UNROLL": 16, "CHUNK": 1024}
-
-    def log2_speedup(self, candidate: Candidate) -> float:
-        knobs = {"TILE": 64, "UNROLL": 4, "CHUNK": 256, **candidate.origin.detail.get("knobs", {})}
-        return 1.0 - sum(0.1 * abs(math.log2(int(knobs[name]) / best)) ** 1.5 for name, best in self.BEST.items())
 
 
 def test_the_tuner_finds_faster_variations_than_chance(tmp_path: Path) -> None:
