@@ -29,7 +29,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a worker per core; read when numpy and torch are imported
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # every core has a worker; read when numpy and torch are imported
 
 NO_CHROMIUM = "no Chromium"
 BROWSER_FIXTURES = {"page", "browser", "chromium"}

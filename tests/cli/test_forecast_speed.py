@@ -1,7 +1,7 @@
 """`foretell forecast` for a GPU that is not there costs little more than importing what it needs.
 
 Times are compared with that of the imports on the same machine: of the processor where one process does it all, by the
-clock where builders share the work.
+clock where builders share the work. Once is enough: a machine's hiccups make nothing faster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ pytestmark = pytest.mark.timing
 
 KERNEL = Path(__file__).parents[2] / "data" / "written" / "softmax" / "triton_1.py"
 WORDS = ("forecast", "softmax", str(KERNEL), "--device", "h200")
-SOURCE_ONLY = 3.5  # times the import of what every command needs (2.2 to 2.8 seen)
+# A command of Typer's that does nothing: what it imports to run one depends on what is installed (pydantic, if it is).
+NOTHING = """
+import numpy, rich.console, typer
+app = typer.Typer()
+@app.command()
+def nothing() -> None: ...
+app([], standalone_mode=False)
+"""
+SOURCE_ONLY = 3.5  # times what every command needs (2 to 2.8 seen)
 COLD_BUILD = 3.0  # times the import of torch and Triton
 
 
@@ -38,10 +46,12 @@ def _times_s(cache: Path, *words: str, says: str = "") -> tuple[float, float]:
 def test_from_the_source_alone(tmp_path: Path) -> None:
     ratios = []
     for _ in range(3):
-        imports, _ = _times_s(tmp_path, sys.executable, "-c", "import numpy, typer, rich.console")
+        imports, _ = _times_s(tmp_path, sys.executable, "-c", NOTHING)
         forecast, _ = _times_s(tmp_path, *command(*WORDS, "--source-only"), says="from the source alone")
         ratios.append(forecast / imports)
-    assert min(ratios) < SOURCE_ONLY, ratios
+        if ratios[-1] < SOURCE_ONLY:
+            return
+    pytest.fail(f"{ratios} times as long as the imports")
 
 
 def test_after_a_cold_build(tmp_path: Path) -> None:
@@ -52,4 +62,6 @@ def test_after_a_cold_build(tmp_path: Path) -> None:
         _, imports = _times_s(tmp_path, sys.executable, "-c", "import foretell.kernels.bench.gpu.preload")
         _, forecast = _times_s(tmp_path / attempt, *command(*WORDS), says="chance that it fails")
         ratios.append(forecast / imports)
-    assert min(ratios) < COLD_BUILD, ratios
+        if ratios[-1] < COLD_BUILD:
+            return
+    pytest.fail(f"{ratios} times as long as the imports")
