@@ -5,7 +5,7 @@
 
 The kernels in `benchmarks/start/` were written by a language model that had not seen this project's code, and frozen
 before anything was measured. Each arm is a whole search with 40 measurements; arms of one kernel share measurements, so
-that no variation is measured twice. Then each arm's winner and the given kernel are measured again, in turns. Several
+that no variation is measured twice. After each arm its winner and the given kernel are measured again, in turns. All
 kernels are searched at a time, each by a process of its own; one of them has the device at a time.
 """
 
@@ -27,8 +27,8 @@ from typing import Any
 FOLDER = Path(__file__).parent / "start"
 RESULT = Path(__file__).parent / "results" / "start.json"
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "start.md"
-LANES = 7
-BUILDERS = 3
+BUILDERS = 4
+READY_S = 100.0  # how long processes wait for the data of all problems before anything is timed
 MEASUREMENTS = 40
 CANDIDATES = 600  # builds that fail count here and not among the measurements
 SEEDS = 3
@@ -47,13 +47,14 @@ class SharedBench:
     measurements are always made.
     """
 
-    def __init__(self, until: float, lock: Path) -> None:
+    def __init__(self, until: float, lock: Path, kept: dict[str, Any]) -> None:
         from foretell.kernels.bench.gpu.bench import GpuBench
 
         self._bench = GpuBench(builders=BUILDERS)
         self.device = self._bench.device
         self._until, self._lock = until, lock
-        self.kept: dict[str, Any] = {}
+        self.kept = kept
+        self.prepare = self._bench.prepare
 
     def build(self, task: Any, candidates: Sequence[Any]) -> list[Any]:
         return self._bench.build(task, candidates)
@@ -129,91 +130,84 @@ def finals(task: Any, bench: SharedBench, candidates: Sequence[Any]) -> dict[str
     return found
 
 
-def lane(names: Sequence[str], out: Path, until: float, lock: Path) -> None:
-    """Search some kernels one after the other, seed after seed, and write what came out after each seed."""
+def lane(name: str, out: Path, until: float, shared: Path, count: int) -> None:
+    """Search one kernel, arm by arm and seed after seed, and write what came out after each arm.
+
+    Data are made before anything is timed by any of the `count` processes, for that takes the device's time too.
+    """
     import foretell as ft
     from foretell.inputs import start_of
     from foretell.kernels.search import BenchBroken
     from foretell.kernels.tasks import BadTask
 
-    results = json.loads(out.read_text()) if out.exists() else {}
-    bench = SharedBench(until, lock)
+    mine = json.loads(out.read_text() or "{}") or {"kept": {}, "runs": []}
+    task = ft.task(FOLDER / name / "problem.py", "gpu")
+    start = start_of(task, FOLDER / name / "kernel.py")
+    bench = SharedBench(until, shared, mine["kept"])
+    mine |= {"start": start.id, "language": start.language, "device": bench.device.id}
     try:
+        bench.prepare(task)
+        (shared / f"ready.{name}").touch()
+        waited_until = time.time() + READY_S
+        while len(list(shared.glob("ready.*"))) < count and time.time() < waited_until:
+            time.sleep(0.2)
         for seed in range(SEEDS):
-            for name in names:
-                mine = results.setdefault(name, {"kept": {}, "runs": [], "finals": {}})
-                if any(run["seed"] == seed for run in mine["runs"]) or time.time() > until:
-                    continue
-                task = ft.task(FOLDER / name / "problem.py", "gpu")
-                try:
-                    _one_seed(task, start_of(task, FOLDER / name / "kernel.py"), bench, seed, mine)
-                except (BadTask, BenchBroken) as error:
-                    mine["trouble"] = str(error)
-                out.write_text(json.dumps(results))
+            for arm in ARMS:
+                if all((run["arm"], run["seed"]) != (arm, seed) for run in mine["runs"]):
+                    began = time.time()
+                    found, winner = searched(task, start, bench, arm, seed)
+                    again = finals(task, bench, [start] if winner is None or winner.id == start.id else [start, winner])
+                    mine["runs"].append({**found, "finals": again, "seconds": time.time() - began})
+                    out.write_text(json.dumps(mine))
     except OutOfTime:
         pass
+    except (BadTask, BenchBroken) as error:
+        mine["trouble"] = str(error)
     finally:
-        out.write_text(json.dumps(results))
+        out.write_text(json.dumps(mine))
         bench.close()
 
 
-def _one_seed(task: Any, start: Any, bench: SharedBench, seed: int, mine: dict[str, Any]) -> None:
-    bench.kept = mine["kept"]
-    mine |= {"start": start.id, "language": start.language, "device": bench.device.id}
-    started = time.time()
-    pairs = [searched(task, start, bench, arm, seed) for arm in ARMS]
-    winners = {one.id: one for _, one in pairs if one is not None}
-    mine["finals"][str(seed)] = finals(task, bench, list({start.id: start, **winners}.values()))
-    mine["runs"] += [run for run, _ in pairs]
-    mine["seconds"] = mine.get("seconds", 0.0) + time.time() - started
-
-
 def run(out: Path, seconds: float, only: Sequence[str]) -> None:
-    """All kernels in parallel lanes within a time limit; goes on where `out` ends."""
+    """All kernels, a process each, within a time limit; goes on where `out` ends."""
     started = time.time()
     names = [path.parent.name for path in sorted(FOLDER.glob("*/kernel.py")) if not only or path.parent.name in only]
     known = json.loads(out.read_text()) if out.exists() else {}
-    lanes = min(LANES, len(names))
-    parts = [out.with_suffix(f".{number}.json") for number in range(lanes)]
-    (out.parent / "lock").mkdir(parents=True, exist_ok=True)
-    processes = []
-    for number, part in enumerate(parts):
-        mine = names[number::lanes]
-        part.write_text(json.dumps({name: known[name] for name in mine if name in known}))
-        command = [sys.executable, "-m", "benchmarks.start", "lane", str(part), "--until", str(started + seconds)]
-        log = part.with_suffix(".log").open("w")
-        processes.append(subprocess.Popen([*command, "--only", *mine], stdout=log, stderr=log))
-    for process in processes:
+    shared = out.parent / "shared"
+    shutil.rmtree(shared, ignore_errors=True)
+    shared.mkdir(parents=True)
+    processes = {}
+    for name in names:
+        part = shared / f"{name}.json"
+        part.write_text(json.dumps(known.get(name, {})))
+        command = [sys.executable, "-m", "benchmarks.start", "lane", str(part), "--only", name]
+        log = (shared / f"{name}.log").open("w")
+        limits = ("--until", str(started + seconds), "--count", str(len(names)))
+        processes[name] = subprocess.Popen([*command, *limits], stdout=log, stderr=log)
+    for name, process in processes.items():
         try:
-            process.wait(max(1.0, started + seconds + 30 - time.time()))
+            process.wait(max(1.0, started + seconds + 25 - time.time()))
         except subprocess.TimeoutExpired:
             process.kill()
-    for part in parts:
-        known |= json.loads(part.read_text() or "{}")
-        part.unlink()
-        log_file = part.with_suffix(".log")
-        tail = log_file.read_text()[-1500:].strip()
+        known[name] = json.loads((shared / f"{name}.json").read_text() or "{}")
+        tail = (shared / f"{name}.log").read_text()[-800:].strip()
         if tail:
-            print(f"{log_file.name}: {tail}")
-        log_file.unlink()
-    out.write_text(json.dumps(known, indent=1))
+            print(f"{name}: {tail}")
+    shutil.rmtree(shared)
+    out.write_text(json.dumps(known))
     for name in names:
         print(name, figures_of(known.get(name, {})))
-    shutil.rmtree(out.parent / "lock")
 
 
-def figures_of(found: dict[str, Any]) -> dict[str, Any] | None:
-    """Speedups over the given kernel by arm, the mean over seeds in log; None if there is none yet."""
+def figures_of(found: dict[str, Any]) -> dict[str, Any]:
+    """Speedups over the given kernel by arm, the mean over seeds in log, as far as there are any."""
     logs: dict[str, list[float]] = {arm: [] for arm in ARMS}
     for one in found.get("runs", ()):
-        again = found["finals"][str(one["seed"])]
-        start = again.get(found["start"])
-        winner = again.get(one["best"]) if one["best"] else None
+        start = one["finals"].get(found["start"])
+        winner = one["finals"].get(one["best"] or found["start"])
         if start and winner:
             logs[one["arm"]].append(math.log(median(winner) / median(start)))
-    if not all(logs.values()):
-        return None
-    return {arm: math.exp(fmean(values)) for arm, values in logs.items()} | {"seeds": len(logs["knobs"])}
+    return {arm: math.exp(fmean(values)) for arm, values in logs.items() if values} | {"seeds": len(logs["random"])}
 
 
 def main() -> None:
@@ -222,12 +216,13 @@ def main() -> None:
     parser.add_argument("out", type=Path, nargs="?", default=RESULT)
     parser.add_argument("--seconds", type=float, default=380.0)
     parser.add_argument("--until", type=float, default=0.0)
+    parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=())
     arguments = parser.parse_args()
     if arguments.verb == "run":
         run(arguments.out, arguments.seconds, arguments.only)
     elif arguments.verb == "lane":
-        lane(arguments.only, arguments.out, arguments.until, arguments.out.parent / "lock")
+        lane(arguments.only[0], arguments.out, arguments.until, arguments.out.parent, arguments.count)
     else:
         from benchmarks.start_page import write
 

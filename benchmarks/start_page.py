@@ -20,9 +20,10 @@ def write(result: Path, page: Path) -> None:
 
 def text(results: dict[str, Any]) -> str:
     """The page in Markdown."""
-    rows = {name: figures for name, found in sorted(results.items()) if (figures := figures_of(found)) is not None}
-    gains = {arm: estimate([math.log(row[arm]) for row in rows.values()]) for arm in ARMS}
-    ratio = estimate([math.log(row["knobs"] / row["random"]) for row in rows.values()])
+    rows = {name: figures for name, found in sorted(results.items()) if "knobs" in (figures := figures_of(found))}
+    both = [row for row in rows.values() if "random" in row]
+    gains = {arm: estimate([math.log(row[arm]) for row in rows.values() if arm in row]) for arm in ARMS}
+    ratio = estimate([math.log(row["knobs"] / row["random"]) for row in both])
     devices = sorted({found["device"] for found in results.values() if "device" in found})
     seeds = sorted({row["seeds"] for row in rows.values()})
     missing = {name: found.get("trouble", "not finished") for name, found in results.items() if name not in rows}
@@ -41,7 +42,7 @@ def text(results: dict[str, Any]) -> str:
         "| figure | asked | measured |",
         "| --- | --- | --- |",
         f"| speedup over the given kernel, `knobs` | {LEAST_GAIN:.2f} | {_bracketed(gains['knobs'])} |",
-        f"| speedup over the given kernel, `random` | | {_bracketed(gains['random'])} |",
+        f"| speedup over the given kernel, `random` ({len(both)} kernels) | | {_bracketed(gains['random'])} |",
         f"| `knobs` / `random` | {LEAST_RATIO:.2f}, interval above 1 | {_bracketed(ratio)} |",
         "",
         "| kernel | combinations | `knobs` | `random` | failed of measured | changed |",
@@ -76,7 +77,8 @@ def _row(name: str, found: dict[str, Any], row: dict[str, Any]) -> str:
     changed = [f"{key} {base[key]} → {value}" for key, value in (knobs or base).items() if value != base[key]]
     words = ", ".join(changed) or ("nothing" if runs[0]["best"] == found["start"] else "the first configuration")
     size = f"{runs[0]['size']:,}"
-    return f"| `{name}` | {size} | {row['knobs']:.3f} | {row['random']:.3f} | {failed} of {measured} | {words} |"
+    random = f"{row['random']:.3f}" if "random" in row else "–"
+    return f"| `{name}` | {size} | {row['knobs']:.3f} | {random} | {failed} of {measured} | {words} |"
 
 
 def _bracketed(found: tuple[float, float, float] | None) -> str:
