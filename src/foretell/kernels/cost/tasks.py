@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from foretell.kernels.cost.flops import flops_of
 from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.cost.steps import times_of
 from foretell.kernels.cost.work import work_of
 from foretell.kernels.device import Device
-from foretell.kernels.program import Program
+from foretell.kernels.program import Program, View
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, WorkloadCost
 
@@ -75,6 +76,20 @@ def cost_of(program: Program, device: Device) -> WorkloadCost:
     """The cost of the workload that a reference's Program was recorded for, with an estimate of its time."""
     work = work_of(program)
     us = times_of(program, device).device_us
-    dtype = next((view.dtype for view in program.inputs if view.dtype.startswith(("float", "bfloat"))), "float32")
     counts = (len(program.inputs), len(program.outputs))
-    return WorkloadCost(work.flops, work.least_bytes, dtype, *counts, reference_us=us, estimated=True)
+    return WorkloadCost(work.flops, work.least_bytes, _dtype(program), *counts, reference_us=us, estimated=True)
+
+
+def _dtype(program: Program) -> str:
+    """The floating type that most of the operations are done in; that of the inputs where none are counted."""
+    flops: dict[str, float] = {}
+    for call in program.library_calls():
+        dtype = _first_floating(call.tensors())
+        if dtype:
+            flops[dtype] = flops.get(dtype, 0.0) + flops_of(call)
+    most = max(flops, key=flops.__getitem__, default="")
+    return most if flops.get(most) else _first_floating(program.inputs) or "float32"
+
+
+def _first_floating(views: Iterable[View]) -> str:
+    return next((view.dtype for view in views if view.dtype.startswith(("float", "bfloat"))), "")
