@@ -33,7 +33,8 @@ from foretell.kernels.measurement import Measurement
 from foretell.kernels.policy import Action
 from foretell.kernels.profiles import Budgets
 from foretell.kernels.search import Event, SearchConfig, load_run
-from foretell.kernels.search.events import Child, Measured, Round, RunStarted
+from foretell.kernels.search.child import Child
+from foretell.kernels.search.events import Measured, Round, RunStarted, to_stored
 from foretell.kernels.store import Catalogue, Journal
 
 RESULTS = Path("benchmarks/results/robustness.json")
@@ -128,7 +129,7 @@ def _long_run(run_dir: Path, events: int) -> None:
     with Journal.open(run_dir, fsync=False) as journal:
 
         def record(event: Event) -> None:
-            journal.append(event.name, event.to_payload())
+            journal.append(*to_stored(event))
 
         record(RunStarted(config, bench.device, root, "0"))
         written, number = 1, 0

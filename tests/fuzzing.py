@@ -87,14 +87,15 @@ def encoded(record: Mapping[str, Any]) -> bytes:
 
 
 def mutate_journal(path: Path, rng: random.Random) -> None:
-    """Change the payload of one event (now and then its other members), of a finished run or one that was cut."""
+    """Change payload or details of one event (now and then another member), of a finished run or one that was cut."""
     lines = path.read_bytes().splitlines()
     if rng.random() < 0.6:
         lines = lines[: rng.randrange(1, len(lines))]
     i = rng.choice((0, rng.randrange(len(lines)), rng.randrange(len(lines))))
     record = json.loads(lines[i])
     del record["crc"]
-    changed = mutate(record, rng) if rng.random() < 0.1 else record | {"payload": mutate(record["payload"], rng)}
+    part = rng.choice([name for name in ("payload", "details") if name in record])
+    changed = mutate(record, rng) if rng.random() < 0.1 else record | {part: mutate(record[part], rng)}
     lines[i] = encoded(changed)
     path.write_bytes(b"\n".join(lines) + b"\n")
 

@@ -28,6 +28,7 @@ from foretell.kernels.search import (
     SearchConfig,
     StopReason,
     Verified,
+    to_stored,
 )
 from foretell.kernels.store import Journal
 
@@ -204,5 +205,5 @@ def write_run(run_dir: Path, events: Sequence[Event]) -> Path:
     ticks = iter(range(1_790_000_000, 1_790_000_000 + len(events)))
     with Journal.open(run_dir, clock=lambda: float(next(ticks)), fsync=False) as journal:
         for event in events:
-            journal.append(event.name, event.to_payload())
+            journal.append(*to_stored(event))
     return run_dir

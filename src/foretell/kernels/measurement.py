@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
+from foretell.kernels.deferred import deferrable, deferred
 from foretell.kernels.typed import all_finite, all_text, finite, typed, unchecked
 
-_MAKE_TIMINGS = "make_timings"
 _MOST = 1e300  # larger than any time or ratio, and smaller than what overflows
 
 
@@ -29,7 +29,7 @@ class Status(StrEnum):
     @property
     def is_failure(self) -> bool:
         """True where the candidate is to blame; a fault of the machine says nothing about the candidate."""
-        return self not in (Status.OK, Status.INFRASTRUCTURE)
+        return self is not Status.OK and self is not Status.INFRASTRUCTURE
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,7 @@ class Cost:
     wall_s: float = 0.0
 
 
-class _Timings:
-    """Stands in for the timings of a measurement that was read with a way to make them: most are never looked at."""
-
-    def __get__(self, measurement: Measurement | None, kind: type) -> tuple[Timing, ...]:
-        if measurement is None:
-            return ()  # the default
-        vars(measurement)["timings"] = made = vars(measurement).pop(_MAKE_TIMINGS)()
-        return cast("tuple[Timing, ...]", made)
-
-
+@deferrable("message", "timings", "stopped_early", "method", "device", "conditions")
 @dataclass(frozen=True)
 class Measurement:
     """The outcome of running one candidate.
@@ -79,7 +70,7 @@ class Measurement:
     speedup: float | None = None
     low: float | None = None
     high: float | None = None
-    timings: tuple[Timing, ...] = cast("tuple[Timing, ...]", _Timings())
+    timings: tuple[Timing, ...] = ()
     stopped_early: bool = False
     cost: Cost = field(default_factory=Cost)
     method: str = ""
@@ -126,8 +117,8 @@ class Measurement:
         }
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any], make_timings: Callable[[], tuple[Timing, ...]] | None = None) -> Measurement:
-        """The measurement that `to_dict` described. Its timings are those of `make_timings` if that is given.
+    def from_dict(data: Mapping[str, Any], make_timings: Callable[[], Mapping[str, Any]] | None = None) -> Measurement:
+        """The measurement that `to_dict` described. Its timings are made by `make_timings` if that is given.
 
         Raises ValueError, KeyError or TypeError if it makes no sense.
         """
@@ -146,22 +137,39 @@ class Measurement:
             "device": device,
             "conditions": conditions,
         }
-        if make_timings is None:
-            fields["timings"] = tuple([_timing(timing) for timing in data["timings"]])
-        else:
-            fields[_MAKE_TIMINGS] = make_timings
-        if status is Status.OK and speedup is None:
-            raise ValueError("it is ok without a speedup")
-        if not ((speedup is None or speedup > 0) and (low is None or low > 0) and (high is None or high > 0)):
-            raise ValueError("its speedup is not a positive number")
+        _check_figures(status, speedup, low, high)
         if "others" in conditions:
             _check_contention(conditions)
-        measurement = unchecked(Measurement, fields)
+        if make_timings is None:
+            fields["timings"] = tuple([_timing(timing) for timing in data["timings"]])
+            measurement = unchecked(Measurement, fields)
+        else:
+            measurement = deferred(Measurement, fields, make_timings)
         figures = () if speedup is low is high is None else (speedup, low, high)
         texts = (message, method, device, *conditions)
         if all_finite(figures) and all_text(texts) and type(stopped_early) is bool:
             return measurement
         return typed(measurement)
+
+    @staticmethod
+    def from_figures(data: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> Measurement:
+        """A measurement of which only status, speedup, interval and cost are at hand; `make` gives all its fields.
+
+        Raises ValueError, KeyError or TypeError if they make no sense.
+        """
+        status, speedup, low, high = status_of(data["status"]), data["speedup"], data["low"], data["high"]
+        _check_figures(status, speedup, low, high)
+        if not (speedup is low is high is None or all_finite((speedup, low, high))):
+            typed(Measurement(status, speedup=speedup, low=low, high=high))
+        fields = {"status": status, "speedup": speedup, "low": low, "high": high, "cost": _cost(data["cost"])}
+        return deferred(Measurement, fields, make)
+
+
+def _check_figures(status: Status, speedup: float | None, low: float | None, high: float | None) -> None:
+    if status is Status.OK and speedup is None:
+        raise ValueError("it is ok without a speedup")
+    if not ((speedup is None or speedup > 0) and (low is None or low > 0) and (high is None or high > 0)):
+        raise ValueError("its speedup is not a positive number")
 
 
 def _cost(data: Mapping[str, Any]) -> Cost:

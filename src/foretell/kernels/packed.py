@@ -19,6 +19,7 @@ from foretell.kernels.measurement import Measurement, Timing, are_times
 from foretell.kernels.typed import unchecked
 
 _DOUBLE_BYTES = 8
+_FIGURES = ("status", "speedup", "low", "high", "cost")
 _KNOWN_LAYOUTS = 1024
 _KNOWN_LEVELS = 256  # forecasts of one kind share their levels: those of a normal are always the same
 
@@ -68,7 +69,8 @@ def _layout(text: str) -> _Layout:
     return layout
 
 
-def _timings(layouts: Sequence[_Layout], packed: bytes) -> tuple[Timing, ...]:
+def _timings(layouts: Sequence[_Layout], packed: bytes) -> Mapping[str, Any]:
+    """The timings as a field of a measurement."""
     values = _from_bytes(packed)
     timings: list[Timing] = []
     start = 0
@@ -77,13 +79,19 @@ def _timings(layouts: Sequence[_Layout], packed: bytes) -> tuple[Timing, ...]:
         middle, end = start + 3 + references, start + 3 + references + candidates
         timings.append(Timing(workload, values[start + 3 : middle], values[middle:end], speedup, low, high))
         start = end
-    return tuple(timings)
+    return {"timings": tuple(timings)}
 
 
 def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
     """A packed measurement with its bytes as base64 in the member `samples`."""
     data, packed = pack_measurement(measurement)
     return data | {"samples": _to_text(packed)}
+
+
+def split_measurement(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `Measurement.from_figures` needs of a packed or plain measurement, and the rest."""
+    figures = {name: data[name] for name in _FIGURES}
+    return figures, {name: value for name, value in data.items() if name not in figures}
 
 
 def measurement_from_json(data: Mapping[str, Any]) -> Measurement:

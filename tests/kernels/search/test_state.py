@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +17,11 @@ from hypothesis import strategies as st
 from foretell.kernels.bench.fake import FakeBench
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.policy import POLICIES, Action
+from foretell.kernels.profiles import Budgets
 from foretell.kernels.search import Event, Finished, Measured, Round, RunState, StopReason, event_from, load_run
-from foretell.kernels.store import read_journal
+from foretell.kernels.search.load import make_all
+from foretell.kernels.store import JournalDamaged, read_journal
+from foretell.kernels.store.lines import encode
 from tests.kernels.search.world import make_search, small
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "ask_tell"
@@ -24,6 +30,9 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "ask_tell"
 def assert_same(a: RunState, b: RunState) -> None:
     left, right = dict(vars(a)), dict(vars(b))
     x, y = left.pop("archive"), right.pop("archive")
+    assert a.lessons == b.lessons
+    for made_on_demand in ("_lessons", "_taught"):
+        del left[made_on_demand], right[made_on_demand]
     assert left == right
     assert (x.ids, x.parents, x.children, x.expansions) == (y.ids, y.parents, y.children, y.expansions)
     for name in ("values", "best_child", "visits"):
@@ -62,7 +71,7 @@ def test_folding_is_applying_is_reading_back(policy: str, seed: int, faulty: boo
         ended = make_search(
             run_dir, policy, bench=bench, seed=seed, profile=profile, on_event=lambda event, _: live.append(event)
         ).run()
-        stored = [event_from(entry.event, entry.payload) for entry in read_journal(run_dir).entries]
+        stored = [event_from(entry.event, entry.payload, entry.details) for entry in read_journal(run_dir).entries]
         assert stored == live
         assert_same(ended, RunState.fold(live))
         assert_same(ended, load_run(run_dir))
@@ -105,6 +114,50 @@ def test_journals_of_earlier_versions_are_read(run_dir: Path) -> None:
     assert_books_balance(state)
     best = state.best
     assert best is not None and best.verified is not None and best.verified.timings[0].reference_us
+
+
+def _respoil(run_dir: Path, event: str, spoil: Callable[[dict[str, Any]], None]) -> int:
+    """Change the details of the first event of that name, with a valid checksum; return its line, counted from one."""
+    path = run_dir / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    number = next(i for i, line in enumerate(lines) if json.loads(line)["event"] == event)
+    record = json.loads(lines[number])
+    del record["crc"]
+    spoil(record["details"])
+    lines[number] = encode(record)
+    path.write_bytes(b"".join(lines))
+    return number + 1
+
+
+SPOILT: tuple[tuple[str, Callable[[dict[str, Any]], None]], ...] = (
+    ("round", lambda details: details["children"][0]["candidate"].update(source=7)),
+    ("round", lambda details: details["children"][0]["build"].update(features={"registers": "many"})),
+    ("round", lambda details: details["children"][0].pop("candidate")),
+    ("round", lambda details: details.clear()),
+    ("measured", lambda details: details["measurement"].update(samples="AAAA")),
+    ("measured", lambda details: details["measurement"].update(method=None)),
+)
+
+
+@pytest.mark.parametrize(("event", "spoil"), SPOILT)
+def test_details_that_make_no_sense_are_refused_when_read_and_before_resuming(
+    event: str, spoil: Callable[[dict[str, Any]], None], tmp_path: Path
+) -> None:
+    profile = small(budgets=Budgets(4, 1e6, 12))
+    make_search(tmp_path / "run", profile=profile).run()
+    line = _respoil(tmp_path / "run", event, spoil)
+    state = load_run(tmp_path / "run")
+    with pytest.raises(JournalDamaged, match=f"line {line} of .*journal.jsonl is damaged: it cannot be what was"):
+        make_all(state)
+    with pytest.raises(JournalDamaged, match=f"line {line} of"):
+        make_search(tmp_path / "run", profile=profile).resume()
+
+
+def test_loading_makes_no_source_and_no_samples(tmp_path: Path) -> None:
+    make_search(tmp_path / "run").run()
+    node = next(node for node in load_run(tmp_path / "run").nodes.values() if node.measurement and node.measurement.ok)
+    assert "candidate" not in vars(node) and "conditions" not in vars(node.measurement)
+    assert node.candidate.id == node.id and node.candidate.parents == node.parents
 
 
 def test_events_out_of_place_are_refused(tmp_path: Path) -> None:

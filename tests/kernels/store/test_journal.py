@@ -7,7 +7,9 @@ import json
 import multiprocessing
 import os
 import signal
+import zlib
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -51,6 +53,28 @@ def test_lines_come_back_as_they_were(record: dict[str, Any]) -> None:
     assert store_lines.is_whole(line[:-1])
     assert store_lines.decode(line[:-1]) == {"first": 0, **record}
     assert json.loads(line)["crc"]
+
+
+@given(
+    payload=st.dictionaries(st.sampled_from(["details", "a"]) | st.text(), json_values, max_size=4),
+    details=st.none() | st.dictionaries(st.text(), json_values, max_size=4),
+)
+def test_details_come_back_apart(payload: dict[str, Any], details: dict[str, Any] | None) -> None:
+    with TemporaryDirectory() as folder, Journal.open(Path(folder), fsync=False) as journal:
+        journal.append("tick", payload, details)
+        [entry] = read_journal(Path(folder)).entries
+    assert entry.payload == payload
+    assert (entry.details.read(dict) if entry.details else None) == details
+
+
+def test_details_are_parsed_when_read(tmp_path: Path) -> None:
+    body = b'{"n":0,"t":1,"event":"tick","payload":{},"details":{"open":[}'
+    (tmp_path / "journal.jsonl").write_bytes(b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body)))
+    [entry] = read_journal(tmp_path).entries
+    assert entry.details is not None
+    for _ in range(2):
+        with pytest.raises(JournalDamaged, match=r"line 1 of .*journal.jsonl is damaged"):
+            entry.details.read(dict)
 
 
 @given(data=st.data(), text=st.text(max_size=20))

@@ -1,10 +1,10 @@
 """Search: strategies, events, the state they fold into, and the loop that drives them."""
 
 from foretell.kernels.search.asking import NoSuchParent, Question, ask, is_over, spent
+from foretell.kernels.search.child import Child
 from foretell.kernels.search.config import SearchConfig
 from foretell.kernels.search.driver import UNPROPOSED, Search
 from foretell.kernels.search.events import (
-    Child,
     Event,
     Extended,
     Finished,
@@ -14,6 +14,7 @@ from foretell.kernels.search.events import (
     StopReason,
     Verified,
     event_from,
+    to_stored,
 )
 from foretell.kernels.search.journals import FileJournal, MemoryJournal, RunJournal
 from foretell.kernels.search.judge import BenchBroken
@@ -55,4 +56,5 @@ __all__ = [
     "make_strategy",
     "spent",
     "started_here",
+    "to_stored",
 ]

@@ -23,10 +23,10 @@ from foretell.kernels.measurement import Cost, Measurement
 from foretell.kernels.policy import Action, Choice, Policy, View
 from foretell.kernels.protocols import Bench, Build, Forecaster, Proposer, Subject
 from foretell.kernels.search.asking import Question, ask, is_over
+from foretell.kernels.search.child import Child
 from foretell.kernels.search.config import SearchConfig, completed, differences, extended, last_refit, refit_level
 from foretell.kernels.search.events import (
     Again,
-    Child,
     Event,
     Extended,
     Finished,

@@ -7,19 +7,25 @@ half of it. Each event has a name and turns into plain JSON and back without los
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from foretell.belief import Forecast
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.packed import forecast_from_json, forecast_to_json, measurement_from_json, measurement_to_json
-from foretell.kernels.policy import Action
+from foretell.kernels.packed import (
+    forecast_from_json,
+    forecast_to_json,
+    measurement_from_json,
+    measurement_to_json,
+    split_measurement,
+)
 from foretell.kernels.profiles import Budgets
-from foretell.kernels.protocols import Build
+from foretell.kernels.search.child import Child, candidate_from
 from foretell.kernels.search.config import SearchConfig
+from foretell.kernels.store.details import Details
 from foretell.kernels.typed import typed
 
 
@@ -74,49 +80,9 @@ class RunStarted:
 
     @staticmethod
     def from_payload(data: Mapping[str, Any]) -> RunStarted:
-        device, reference = Device.from_dict(data["device"]), _candidate(data["reference"])
+        device, reference = Device.from_dict(data["device"]), candidate_from(data["reference"])
         SearchConfig.from_resolved(data["config"])
         return typed(RunStarted(data["config"], device, reference, data["version"], data.get("seal", "")))
-
-
-@dataclass(frozen=True)
-class Child:
-    """One proposed candidate with what its build showed, what was forecast for it and what was decided.
-
-    `audit` marks a trusted or dropped candidate that is measured all the same. Where the build failed the action is
-    drop, and a measurement with the build's status follows without device time.
-    """
-
-    candidate: Candidate
-    build: Build
-    forecast: Forecast
-    action: Action
-    reason: str
-    audit: bool
-
-    def to_payload(self) -> dict[str, Any]:
-        return {
-            "candidate": self.candidate.to_dict(),
-            "build": self.build.to_dict(),
-            "forecast": forecast_to_json(self.forecast),
-            "action": self.action.value,
-            "reason": self.reason,
-            "audit": self.audit,
-        }
-
-    @staticmethod
-    def from_payload(data: Mapping[str, Any]) -> Child:
-        reason, audit = data["reason"], data["audit"]
-        if type(reason) is not str or type(audit) is not bool:  # the rest is checked where it is made
-            raise ValueError(f"a decision has the reason {reason!r} and the audit {audit!r}")
-        return Child(
-            _candidate(data["candidate"]),
-            Build.from_dict(data["build"]),
-            forecast_from_json(data["forecast"]),
-            Action(data["action"]),
-            reason,
-            audit,
-        )
 
 
 @dataclass(frozen=True)
@@ -163,9 +129,18 @@ class Round:
             "decide_s": self.decide_s,
         }
 
+    def to_stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Payload and details for a journal."""
+        children = [child.to_stored() for child in self.children]
+        payload = replace(self, children=()).to_payload() | {"children": [stored for stored, _ in children]}
+        return payload, {"children": [details for _, details in children]}
+
     @staticmethod
-    def from_payload(data: Mapping[str, Any]) -> Round:
-        children = tuple(Child.from_payload(child) for child in data["children"])
+    def from_payload(data: Mapping[str, Any], details: Details | None = None) -> Round:
+        if details is None:
+            children = tuple([Child.from_payload(child) for child in data["children"]])
+        else:
+            children = tuple([Child.from_stored(child, details, i) for i, child in enumerate(data["children"])])
         again = tuple(Again.from_payload(one) for one in data.get("again", ()))  # journals of old have none
         parents = tuple(data["parents"])
         return typed(Round(data["round"], parents, children, data["forecaster"], data["decide_s"], again))
@@ -195,12 +170,20 @@ class Measured:
         }
         return payload | ({"seal": self.seal} if self.seal else {})
 
+    def to_stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Payload and details for a journal."""
+        payload = self.to_payload()
+        payload["measurement"], details = split_measurement(payload["measurement"])
+        return payload, {"measurement": details}
+
     @staticmethod
-    def from_payload(data: Mapping[str, Any]) -> Measured:
+    def from_payload(data: Mapping[str, Any], details: Details | None = None) -> Measured:
         node_id, audit, reused, seal = data["id"], data["audit"], data["reused"], data.get("seal", "")
         if not (type(node_id) is type(seal) is str and type(audit) is type(reused) is bool):
             raise ValueError(f"a measurement has the id {node_id!r}, audit {audit!r}, reused {reused!r}, seal {seal!r}")
-        return Measured(node_id, measurement_from_json(data["measurement"]), audit, reused, seal)
+        stored = data["measurement"]
+        measurement = measurement_from_json(stored) if details is None else _measurement(stored, details)
+        return Measured(node_id, measurement, audit, reused, seal)
 
 
 @dataclass(frozen=True)
@@ -255,23 +238,46 @@ class Extended:
         return Extended(dict(data["budgets"]))
 
 
+def _measurement(stored: Mapping[str, Any], details: Details) -> Measurement:
+    """The measurement that `Measured.to_stored` described, of which the figures alone are made now."""
+
+    def make() -> Mapping[str, Any]:
+        return details.read(lambda content: vars(measurement_from_json({**content["measurement"], **stored})))
+
+    return Measurement.from_figures(stored, make)
+
+
 Event = RunStarted | Round | Measured | Verified | Finished | Extended
 _Kind = type[RunStarted] | type[Round] | type[Measured] | type[Verified] | type[Finished] | type[Extended]
 
 _KINDS: Mapping[str, _Kind] = {kind.name: kind for kind in (RunStarted, Round, Measured, Verified, Finished, Extended)}
 
 
-def _candidate(data: Mapping[str, Any]) -> Candidate:
-    """A candidate under the id it was written with, to be read and reported; a run is resumed only if it is its own."""
-    candidate = Candidate.from_dict(data)
-    if not isinstance(data["id"], str) or not data["id"]:
-        raise ValueError(f"a candidate has the id {data['id']!r}")
-    vars(candidate)["id"] = data["id"]
-    return candidate
+class Stored(NamedTuple):
+    """An event as a journal takes it: its name, payload and details (see `store.details`)."""
+
+    name: str
+    payload: dict[str, Any]
+    details: dict[str, Any] | None
 
 
-def event_from(name: str, payload: Mapping[str, Any]) -> Event:
-    """The event of that name; ValueError for a name this version does not know."""
+def to_stored(event: Event) -> Stored:
+    """The event for a journal."""
+    if isinstance(event, (Round, Measured)):
+        return Stored(event.name, *event.to_stored())
+    return Stored(event.name, event.to_payload(), None)
+
+
+def event_from(name: str, payload: Mapping[str, Any], details: Details | None = None) -> Event:
+    """The event of that name; its payload is in full if there are no details.
+
+    Raises ValueError for a name this version does not know; ValueError, KeyError or TypeError if it makes no sense.
+    """
     if name not in _KINDS:
         raise ValueError(f"unknown event {name!r}: the run was written by another version of Foretell")
-    return _KINDS[name].from_payload(payload)
+    kind = _KINDS[name]
+    if kind is Round or kind is Measured:
+        return kind.from_payload(payload, details)
+    if details is not None:
+        raise ValueError(f"event {name!r} has no details in this version of Foretell")
+    return kind.from_payload(payload)

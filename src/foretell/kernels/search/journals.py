@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from foretell.kernels.search.events import Event, event_from
-from foretell.kernels.search.load import replay
+from foretell.kernels.search.events import Event, event_from, to_stored
+from foretell.kernels.search.load import make_all, replay, without_collector
 from foretell.kernels.search.state import RunState
 from foretell.kernels.store.journal import JOURNAL_NAME, Journal, Torn
 
@@ -67,7 +67,8 @@ class FileJournal:
         return os.path.lexists(self.place / JOURNAL_NAME)
 
     def __enter__(self) -> Self:
-        self._journal = Journal.open(self.place, self._clock, self._fsync)
+        with without_collector():
+            self._journal = Journal.open(self.place, self._clock, self._fsync)
         self.torn = self._journal.torn
         return self
 
@@ -80,11 +81,14 @@ class FileJournal:
 
     def state(self) -> RunState:
         journal = self._open
-        return replay(journal.path, journal.entries)
+        with without_collector():
+            state = replay(journal.path, journal.entries)
+            make_all(state)  # nothing is decided on from a journal of which a part makes no sense
+        return state
 
     def append(self, event: Event) -> Event:
-        entry = self._open.append(event.name, event.to_payload())
-        return event_from(entry.event, entry.payload)
+        entry = self._open.append(*to_stored(event))
+        return event_from(entry.event, entry.payload, entry.details)
 
     @property
     def _open(self) -> Journal:

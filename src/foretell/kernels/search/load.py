@@ -10,21 +10,28 @@ from pathlib import Path
 
 from foretell.kernels.search.events import Event, event_from
 from foretell.kernels.search.state import RunState
-from foretell.kernels.store.errors import JournalDamaged
+from foretell.kernels.store.details import NONSENSE, nonsense
 from foretell.kernels.store.journal import JOURNAL_NAME, Entry, entries_of
 from foretell.kernels.store.seal import is_sealed
 
 _CHUNK = 1024
-_NONSENSE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 def load_run(run_dir: Path) -> RunState:
     """The state of a run as its journal has it; reads only, and may be called while the run is going on.
 
-    NoRun where there is none, JournalDamaged where the journal is not what was written.
+    Sources, builds and samples are made when they are first read. Raises NoRun if there is none, JournalDamaged, now or
+    then, if the journal is not what was written.
     """
-    with _without_collector():
+    with without_collector():
         return replay(run_dir / JOURNAL_NAME, entries_of(run_dir))
+
+
+def make_all(state: RunState) -> None:
+    """Make what is made when first read. Raises JournalDamaged if a part of the journal makes no sense."""
+    for node in state.nodes.values():
+        if node.candidate and node.measurement is not None:
+            _ = node.measurement.timings
 
 
 def started_here(state: RunState) -> bool:
@@ -34,7 +41,7 @@ def started_here(state: RunState) -> bool:
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Nothing is thrown away while a journal is read: looking for garbage again and again would take half the time.
 
     Afterwards all objects count as old, so that the next look at the young ones does not go through a whole run.
@@ -61,19 +68,15 @@ def replay(path: Path, entries: Iterable[Entry]) -> RunState:
         fault: Exception | None = None
         try:
             for entry in chunk:
-                events.append(event_from(entry.event, entry.payload))
-        except _NONSENSE as error:
+                events.append(event_from(entry.event, entry.payload, entry.details))
+        except NONSENSE as error:
             fault = error  # told after those before it were applied, since one of them may be the first that is odd
         for event in events:
             number += 1
             try:
                 state.apply(event)
-            except _NONSENSE as error:
-                raise _damaged(path, number, error) from error
+            except NONSENSE as error:
+                raise nonsense(path, number, error) from error
         if fault is not None:
-            raise _damaged(path, number + 1, fault) from fault
+            raise nonsense(path, number + 1, fault) from fault
     return state
-
-
-def _damaged(path: Path, number: int, error: Exception) -> JournalDamaged:
-    return JournalDamaged(path, number, f"it cannot be what was written ({error!r})")

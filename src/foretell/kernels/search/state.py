@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from foretell.belief import Forecast
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.deferred import deferrable
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.policy import Action
 from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.search.child import Child
 from foretell.kernels.search.config import extended
 from foretell.kernels.search.descriptor import cell_of
 from foretell.kernels.search.events import (
     Again,
-    Child,
     Event,
     Extended,
     Finished,
@@ -28,13 +29,17 @@ from foretell.kernels.search.events import (
     StopReason,
     Verified,
 )
-from foretell.kernels.search.strategy import Archive
+from foretell.kernels.search.strategy import Archive, Cell
 from foretell.kernels.typed import unchecked
 
 
+@deferrable("candidate", "build", "forecast")
 @dataclass(frozen=True)
 class Node:
-    """One candidate of a run with all that is known of it."""
+    """One candidate of a run with all that is known of it.
+
+    It belongs to the state of the run, which alone changes it, in place, when more is known.
+    """
 
     candidate: Candidate
     build: Build
@@ -51,17 +56,21 @@ class Node:
     @staticmethod
     def of(child: Child, round_: int, parents: tuple[str, ...]) -> Node:
         """The node of a child that nothing was measured of yet."""
-        unmeasured = {"measurement": None, "reused": False, "verified": None}
-        return unchecked(Node, {**vars(child), "round": round_, "parents": parents, **unmeasured})
+        fields = {"round": round_, "parents": parents, "measurement": None, "reused": False, "verified": None}
+        return unchecked(Node, vars(child) | fields)
 
-    @property
+    @cached_property
     def id(self) -> str:
         return self.candidate.id
+
+    @cached_property
+    def built(self) -> bool:
+        return self.build.ok
 
     @property
     def to_measure(self) -> bool:
         """Whether the device is to judge it: decided so or audited, and built."""
-        return self.build.ok and (self.audit or self.action is Action.MEASURE)
+        return self.built and (self.audit or self.action is Action.MEASURE)
 
     @property
     def value(self) -> float | None:
@@ -95,7 +104,8 @@ class RunState:
         self.known: set[str] = set()
         self.pending: dict[str, None] = {}
         self.reserves: dict[str, float] = {}
-        self.lessons: list[tuple[Subject, Measurement]] = []
+        self._taught: list[Node] = []
+        self._lessons: list[tuple[Subject, Measurement]] = []
         self.lessons_at_round: list[int] = []
         self.round_incumbent = 1.0
         self.considered = self.measured = self.reused = self.audited = self.missed = 0
@@ -105,6 +115,7 @@ class RunState:
         self._paid_failures = 0
         self.verified: list[str] = []
         self._leader: str | None = None
+        self._leader_value = 0.0
 
     @classmethod
     def fold(cls, events: Iterable[Event]) -> RunState:
@@ -132,7 +143,7 @@ class RunState:
             case Measured():
                 self._apply_measured(event)
             case Verified():
-                self.nodes[event.id] = _changed(self.nodes[event.id], verified=event.measurement)
+                _change(self.nodes[event.id], verified=event.measurement)
                 self.verified.append(event.id)
                 self.verify_s += event.measurement.cost.device_s
             case Finished():
@@ -140,34 +151,34 @@ class RunState:
             case Extended():
                 self._config = extended(self.config, event.budgets)
                 for node_id in self.verified:
-                    self.nodes[node_id] = _changed(self.nodes[node_id], verified=None)
+                    _change(self.nodes[node_id], verified=None)
                 self.verified.clear()
 
     def _apply_round(self, event: Round) -> None:
         if event.round != self.rounds:
             raise ValueError(f"round {event.round} is out of place: {self.rounds} was expected")
-        self.lessons_at_round.append(len(self.lessons))
+        self.lessons_at_round.append(len(self._taught))
         self.decide_s += event.decide_s
         self.round_incumbent = self.incumbent
         self.archive.expand(event.parents)
         unbuilt, to_measure = [], [self._recalled(one) for one in event.again]
         for child in event.children:
-            candidate = child.candidate
-            if candidate.id in self.known:
-                raise ValueError(f"candidate {candidate.id} is proposed twice")
-            parents = tuple(parent for parent in candidate.parents if parent in self.known) or event.parents[:1]
+            node_id = child.id
+            if node_id in self.known:
+                raise ValueError(f"candidate {node_id} is proposed twice")
+            parents = tuple([parent for parent in child.made_from if parent in self.known]) or event.parents[:1]
             node = Node.of(child, event.round, parents)
-            self.nodes[candidate.id] = node
-            self.archive.add(candidate.id, parents, node.value, partial(cell_of, candidate, node.build))
-            if not node.build.ok:
-                unbuilt.append(node.id)
+            self.nodes[node_id] = node
+            self.archive.add(node_id, parents, node.value, partial(_cell, node))
+            if not node.built:
+                unbuilt.append(node_id)
             elif node.to_measure:
-                to_measure.append(node.id)
+                to_measure.append(node_id)
             else:
                 self.trusted += node.action is Action.TRUST
                 self.dropped += node.action is Action.DROP
-                self.reserves[node.id] = _promise(node.forecast)
-        self.known.update(child.candidate.id for child in event.children)
+                self.reserves[node_id] = _promise(node.forecast)
+        self.known.update([child.id for child in event.children])
         self.considered += len(event.children)
         self.pending.update(dict.fromkeys((*unbuilt, *to_measure)))
 
@@ -179,8 +190,7 @@ class RunState:
         node = self.nodes[again.id]
         self.trusted -= node.action is Action.TRUST
         self.dropped -= node.action is Action.DROP
-        node = _changed(node, forecast=again.forecast, action=Action.MEASURE, reason=again.reason)
-        self.nodes[node.id] = node
+        _change(node, forecast=again.forecast, action=Action.MEASURE, reason=again.reason)
         self.archive.set_value(node.id, node.value)
         return node.id
 
@@ -191,31 +201,31 @@ class RunState:
         measurement = event.measurement
         if event.seal:
             self.seals[event.id] = event.seal
-        node = _changed(self.nodes[event.id], measurement=measurement, reused=event.reused)
-        self.nodes[event.id] = node
-        self.archive.set_value(event.id, node.value)
+        node = self.nodes[event.id]
+        _change(node, measurement=measurement, reused=event.reused)
+        value, is_failure = node.value, measurement.status.is_failure
+        self.archive.set_value(event.id, value)
         if not event.reused:
             self.device_s += measurement.cost.device_s
-            if measurement.status.is_failure and node.build.ok:
+            if is_failure and node.built:
                 self.failed_s += measurement.cost.device_s
                 self._paid_failures += 1
         self.audited += event.audit
-        self.missed += event.audit and measurement.ok and (measurement.low or 0.0) > self.round_incumbent
+        if event.audit and measurement.ok and (measurement.low or 0.0) > self.round_incumbent:
+            self.missed += 1
         if measurement.status is Status.INFRASTRUCTURE:
             self.faults += 1
             return
-        self.lessons.append((Subject(node.candidate, node.build), measurement))
-        if measurement.status.is_failure:
+        self._taught.append(node)
+        if is_failure:
             self.failures[measurement.status] += 1
-        if not node.build.ok:
+        if not node.built:
             self.unbuilt += 1
             return
         self.measured += 1
         self.reused += event.reused
-        if measurement.ok:
-            leader = self.nodes[self._leader].measurement if self._leader else None
-            if leader is None or measurement.log2_speedup > leader.log2_speedup:
-                self._leader = event.id
+        if value is not None and (self._leader is None or value > self._leader_value):
+            self._leader, self._leader_value = event.id, value
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -235,6 +245,14 @@ class RunState:
         """The kernel that the run was started from; None without one, and before it was looked at."""
         given = self.config.get("start")
         return None if given is None else self.nodes.get(given["id"])
+
+    @property
+    def lessons(self) -> list[tuple[Subject, Measurement]]:
+        """What there is to learn from: every candidate that was judged, in that order."""
+        for node in self._taught[len(self._lessons) :]:
+            assert node.measurement is not None
+            self._lessons.append((Subject(node.candidate, node.build), node.measurement))
+        return self._lessons
 
     @property
     def rounds(self) -> int:
@@ -308,9 +326,13 @@ class RunState:
         return self.started
 
 
-def _changed(node: Node, **fields: Any) -> Node:
-    """The node with other values in these fields: what `dataclasses.replace` does, in a fifth of the time."""
-    return unchecked(Node, {**vars(node), **fields})
+def _change(node: Node, **fields: Any) -> None:
+    """Give these fields of a node other values."""
+    vars(node).update(fields)
+
+
+def _cell(node: Node) -> Cell:
+    return cell_of(node.candidate, node.build)
 
 
 def _promise(forecast: Forecast) -> float:

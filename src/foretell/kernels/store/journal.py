@@ -1,8 +1,9 @@
 """The journal: the append-only log of one run, `journal.jsonl` in its directory.
 
-Every line is `{"n": sequence, "t": seconds, "event": name, "payload": {...}, "crc": "..."}`. A line is on disk before
-anyone acts on it. A crash can tear only the last line; that one is cut off when the run is opened again. Anything else
-out of order is refused with its line number, because guessing would change what the run decided.
+Every line is `{"n": sequence, "t": seconds, "event": name, "payload": {...}, "details": {...}, "crc": "..."}`. Some
+events have no `details`; those are parsed when someone asks for them. A line is on disk before anyone acts on it. A
+crash can tear only the last line; that one is cut off when the run is opened again. Anything else out of order is
+refused with its line number, because guessing would change what the run decided.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from foretell.kernels.store import lines
+from foretell.kernels.store.details import Details
 from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StoreError
-from foretell.kernels.typed import finite
 from foretell.received import MOST_BYTES, open_plain, read_plain
 
 JOURNAL_NAME = "journal.jsonl"
@@ -31,14 +32,14 @@ _BUFFER_BYTES = 1 << 20
 _END_OF_TIME_S = 253402300800.0  # the year 10000, which no calendar here reaches
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of a journal."""
 
     n: int
     t: float
     event: str
     payload: dict[str, Any]
+    details: Details | None = None
 
 
 @dataclass(frozen=True)
@@ -141,13 +142,15 @@ class Journal:
         journal._lock = lock
         return journal
 
-    def append(self, event: str, payload: Mapping[str, Any]) -> Entry:
+    def append(self, event: str, payload: Mapping[str, Any], details: Mapping[str, Any] | None = None) -> Entry:
         """Write one event and return it as a reader would find it: when this returns, it is on disk.
 
         StorageFull or StorageFailed where it could not be written; the journal is then as it was before, and takes
         no more events until it is opened again.
         """
         record = {"n": self._next, "t": self._clock(), "event": event, "payload": payload}
+        if details is not None:
+            record["details"] = details
         if self._failed is not None:
             raise self._failed
         line = lines.encode(record)
@@ -158,7 +161,7 @@ class Journal:
                 self._failed = error
                 raise
             self._next += 1
-        return Entry(**lines.decode(line[:-1]))
+        return _entry(self.path, self._next - 1, line[:-1])
 
     def close(self) -> None:
         """Close the file and let other processes have the run."""
@@ -203,26 +206,25 @@ class _Reader:
                         raise JournalDamaged(self.path, number + 1, "its checksum does not match its text")
                     self.torn = Torn(number + 1, len(line))
                     return
-                yield self._entry(number, text)
+                yield _entry(self.path, number, text)
                 self.size_bytes += len(line)
                 self.unclosed = len(text) == len(line)
 
-    def _entry(self, number: int, text: bytes) -> Entry:
-        try:
-            record = lines.decode(text)
-        except (ValueError, RecursionError) as error:
-            raise self._damaged(number, f"it is not what Foretell writes ({error})") from error
-        if record.keys() != _MEMBERS:
-            raise self._damaged(number, f"it has the members {sorted(record)}, not those of a journal")
-        n, t, event, payload = record["n"], record["t"], record["event"], record["payload"]
-        if n != number:
-            raise self._damaged(number, f"it has the sequence number {n} where {number} was expected")
-        if not (isinstance(event, str) and isinstance(payload, dict) and _is_moment(t)):
-            raise self._damaged(number, "its time, event or payload is of another type")
-        return Entry(n, t, event, payload)
 
-    def _damaged(self, number: int, reason: str) -> JournalDamaged:
-        return JournalDamaged(self.path, number + 1, reason)
+def _entry(path: Path, number: int, text: bytes) -> Entry:
+    """The entry of a whole line, counted from zero; JournalDamaged if it is none."""
+    try:
+        record, details = lines.split(text)
+    except (ValueError, RecursionError) as error:
+        raise JournalDamaged(path, number + 1, f"it is not what Foretell writes ({error})") from error
+    if record.keys() != _MEMBERS:
+        raise JournalDamaged(path, number + 1, f"it has the members {sorted(record)}, not those of a journal")
+    n, t, event, payload = record["n"], record["t"], record["event"], record["payload"]
+    if n != number:
+        raise JournalDamaged(path, number + 1, f"it has the sequence number {n} where {number} was expected")
+    if not (isinstance(event, str) and isinstance(payload, dict) and _is_moment(t)):
+        raise JournalDamaged(path, number + 1, "its time, event or payload is of another type")
+    return Entry(n, t, event, payload, None if details is None else Details(path, number + 1, details))
 
 
 def _read(path: Path) -> Content:
@@ -239,7 +241,7 @@ def _content(path: Path) -> bytes:
 
 
 def _is_moment(value: object) -> bool:
-    return finite(value) and 0 <= value < _END_OF_TIME_S  # type: ignore[operator]
+    return type(value) in (float, int) and 0 <= value < _END_OF_TIME_S  # type: ignore[operator]
 
 
 def _lock(run_dir: Path) -> int:

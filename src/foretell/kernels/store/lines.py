@@ -21,6 +21,7 @@ from foretell.kernels.store.errors import StorageFailed, StorageFull
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _CRC_OPEN = b',"crc":"'
+_DETAILS_OPEN = b',"details":'
 _CRC_BYTES = len(_CRC_OPEN) + len(b'00000000"}')
 
 
@@ -54,6 +55,21 @@ def decode(line: bytes) -> dict[str, Any]:
     record = parse(line.decode())
     record.pop("crc", None)
     return record
+
+
+def split(line: bytes) -> tuple[dict[str, Any], bytes | None]:
+    """The record of a whole line without its member `details`, and the text of that; None if the line has none.
+
+    Raises ValueError if there is no record. Details are not parsed unless a member further inside has the same name.
+    """
+    end = line.find(_DETAILS_OPEN)
+    if end >= 0:
+        try:
+            return parse(line[:end].decode() + "}"), line[end + len(_DETAILS_OPEN) : -_CRC_BYTES]
+        except ValueError:
+            pass  # a member of that name further inside
+    record = decode(line)
+    return record, json.dumps(record.pop("details")).encode() if "details" in record else None
 
 
 def parse(text: str) -> dict[str, Any]:
