@@ -96,7 +96,7 @@ def forecast(
         device: The GPU to forecast for, which need not be there: `h200`, `a100`, ...; by default, and for `cpu`, this
             machine's CPU.
         forecaster: Name of a forecaster, or one of your own; by default `online` on the CPU. For a GPU it is `features`
-            if the task is of the library, or nothing may be recorded, else `program`.
+            for Triton and CUDA kernels of the library's tasks, or if nothing may be recorded, else `program`.
         source_only: Neither build nor record: forecast from the source alone.
         reference_ms: The reference's time on that GPU at the first workload, if it is known.
 
@@ -114,10 +114,16 @@ def forecast(
     else:
         gpu, gpu_task = _device(device), _task(task, "gpu")
         read = [candidate_of(gpu_task, each, gpu) for each in given]
-        chosen = forecaster or usual_forecaster(gpu_task, source_only)
-        model = forecaster_named(chosen) if isinstance(chosen, str) else chosen
         reference_us = None if reference_ms is None else reference_ms * 1e3
-        predictions = forecast_on_gpu(gpu_task, read, gpu, model, source_only, reference_us)
+        groups: dict[str | Forecaster, list[Candidate]] = {}
+        for each in read:
+            groups.setdefault(forecaster or usual_forecaster(gpu_task, each.language, source_only), []).append(each)
+        by_id: dict[str, Prediction] = {}
+        for chosen, members in groups.items():
+            model = forecaster_named(chosen) if isinstance(chosen, str) else chosen
+            for prediction in forecast_on_gpu(gpu_task, members, gpu, model, source_only, reference_us):
+                by_id[prediction.candidate.id] = prediction
+        predictions = [by_id[each.id] for each in read]
     return predictions[0] if single else predictions
 
 

@@ -109,10 +109,10 @@ def device_named(name: str) -> Device:
     return found
 
 
-def usual_forecaster(task: Task, source_only: bool) -> str:
-    """The forecaster for a GPU: the trained one knows the library, recordings tell more about anything else."""
-    recorded = task.kind != "library" and not source_only and find_spec("torch") is not None
-    return "program" if recorded else "features"
+def usual_forecaster(task: Task, language: str, source_only: bool) -> str:
+    """The forecaster for a GPU: the trained one knows Triton and CUDA kernels of the library, recordings all else."""
+    known = task.kind == "library" and language != "torch"
+    return "features" if known or source_only or find_spec("torch") is None else "program"
 
 
 def forecast_on_cpu(

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from foretell.kernels.languages.extension import toolchain
 from tests.cli.conftest import Invoke
 
 MODEL = """
@@ -77,6 +78,17 @@ benchmarks:
   - {"size": 512, "seed": 2}
 """,
 }
+EXTENSION = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+source = "torch::Tensor twice(torch::Tensor x, torch::Tensor y) { return x + y; }"
+built = load_inline("built", cpp_sources=source.partition("{")[0] + ";", cuda_sources=source, functions=["twice"])
+
+
+def kernel(x, bias):
+    return built.twice(x, bias)
+"""
 DEFINITION = {
     "name": "scaled_add",
     "op_type": "elementwise",
@@ -169,6 +181,36 @@ def test_what_cannot_run_is_said_so(forms: dict[str, tuple[str, str]], invoke: I
     shown = invoke("forecast", "problem.py", "raises.py", "--device", "h200")
     assert shown.exit_code == 1 and "cannot run  raises.py" in shown.stdout
     assert invoke("explain", "problem.py", "returns.py").exit_code == 1
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_a_plain_program_of_torch_is_not_likely_to_fail(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    steps = "e = torch.exp(x - x.amax(dim=1, keepdim=True))\n    return e / e.sum(dim=1, keepdim=True)\n"
+    Path("plain.py").write_text(f"import torch\n\n\ndef kernel(x):\n    {steps}")
+    [row] = forecast(invoke, "softmax", "plain.py")["results"]
+    assert row["forecaster"] == "program", "the trained one knows nothing of torch's own operators"
+    assert row["p_fail"] <= 0.05 and row["speedup"] < 0.8, row
+    scaled = steps.replace("torch.exp(x", "torch.exp(2.0 * x + self.shift").replace("    return", "        return")
+    Path("new.py").write_text(SAME.replace("return torch.softmax(x * 2.0 + self.shift, dim=1)", scaled))
+    [row] = forecast(invoke, "problem.py", "new.py")["results"]
+    assert row["recorded"]["finding"] == "runs" and row["p_fail"] <= 0.05, row
+
+
+def test_devices_that_are_not_described(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    for verb in ("forecast", "explain"):
+        result = invoke(verb, "problem.py", "new.py", "--device", "h2000")
+        assert result.exit_code == 2 and "h200" in result.stderr, result.output
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_a_missing_compiler_is_not_held_against_a_candidate(
+    forms: dict[str, tuple[str, str]], invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("extension.py").write_text(EXTENSION)
+    monkeypatch.setattr(toolchain, "nvcc", lambda: None)
+    [row] = forecast(invoke, "mine.py", "extension.py")["results"]
+    assert row["recorded"]["finding"] == "was not recorded" and "nvcc" in row["recorded"]["sentence"], row
+    assert row["p_fail"] < 0.9 and row["builds"] is None, row
 
 
 @pytest.mark.usefixtures("recorded_here")

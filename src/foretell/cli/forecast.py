@@ -61,7 +61,7 @@ def forecast(
     from foretell.forecasting import device_named
     from foretell.inputs import load_task
 
-    target = None if device is None else device_named(device)
+    target = None if device in (None, "cpu") else device_named(str(device))
     wanted = load_task(task, "cpu" if target is None else "gpu", size or ())
     busy = "building" if target is None else f"recording for {target.name}"
     with progress_console().status("reading" if source_only else busy):
@@ -112,6 +112,7 @@ def _row(path: Path, told: Prediction) -> dict[str, Any]:
     head = {
         "file": str(path),
         "id": told.candidate.id,
+        "forecaster": told.forecaster,
         "builds": None if build is None else build.ok,
         "message": build.message if build else "",
         "recorded": None if found is None else {"finding": found.finding.value, "sentence": found.sentence},
@@ -146,7 +147,8 @@ def _show(reference: str, told: Told) -> None:
     task, device = told[0][1].task, told[0][1].device
     console.print(f"[bold]{escape(task.name)}[/] on {escape(device.name)}, not run")
     basis = _basis([each for _, each in told])
-    console.print(f"[dim]forecaster {escape(told[0][1].forecaster)}, {basis}[/]\n")
+    names = ", ".join(dict.fromkeys(each.forecaster for _, each in told))
+    console.print(f"[dim]forecaster {escape(names)}, {basis}[/]\n")
     for path, each in told:
         if each.runs:
             _show_one(path, each.forecast)

@@ -500,9 +500,12 @@ PROBE_LIMITS = Limits(wall_s=60.0, cpu_s=30.0, memory_bytes=1 << 30, scratch_byt
 @dataclass(frozen=True)
 class RecordedEffect:
     """What a recording changes in a forecast: the share of failures that it does not see, and how far apart in log2
-    two runs of the same steps are measured. Recordings of more than `kept_bytes` are made anew each time."""
+    two runs of the same steps are measured. What calls torch's operators alone, and returns tensors of the right shapes
+    and types, fails with a chance of at most `operators_p_fail` (set by judgement, not fitted): its kernels are tested.
+    Recordings of more than `kept_bytes` are made anew each time."""
 
     unseen_failures: float = 0.35
+    operators_p_fail: float = 0.05
     same_spread_log2: float = 0.05
     kept_bytes: int = 16 << 20
 

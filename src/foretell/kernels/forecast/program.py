@@ -15,6 +15,7 @@ from foretell.belief import Forecast
 from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.cost.steps import ProgramTime, times_of
 from foretell.kernels.device import Device
+from foretell.kernels.forecast.recorded import is_own_fault
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.profiles import PROGRAM_FORECAST
@@ -103,7 +104,9 @@ class ProgramForecaster:
             recording = recording_of(task, workload, candidate.source, candidate.language, device)
             refused = reference.refusal or recording.refusal
             if refused is not None or reference.program is None or recording.program is None:
-                chance = _P_FAIL.get(refused.reason, wide.p_fail) if recording.refusal and refused else wide.p_fail
+                mine = recording.refusal
+                blamed = mine is not None and is_own_fault(mine)
+                chance = _P_FAIL.get(mine.reason, wide.p_fail) if mine and blamed else wide.p_fail
                 return Forecast(chance, wide.knots, wide.levels), str(refused), None
             options = (recording.program, *recording.alternatives[: PROGRAM_FORECAST.alternatives])
             times = [times_of(program, device) for program in options]

@@ -32,11 +32,15 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A finding with a sentence that says why; `status` is what a bench would be expected to say."""
+    """A finding with a sentence that says why; `status` is what a bench would be expected to say.
+
+    `plain` if the candidate calls torch's operators alone and launches no kernel of its own.
+    """
 
     finding: Finding
     sentence: str = ""
     status: Status = Status.OK
+    plain: bool = False
 
 
 # What a candidate is not to blame for: packages, compilers and devices that are missing where it is recorded.
@@ -68,16 +72,21 @@ def verdict(reference: Recording, candidate: Recording) -> Verdict:
         return Verdict(Finding.CANNOT_RUN, sentence, Status.WRONG)
     if mine.run and _as_plain(mine) == _as_plain(theirs):
         return Verdict(Finding.SAME, "it calls the same operators on the same tensors in the same order")
-    return Verdict(Finding.RUNS)
+    return Verdict(Finding.RUNS, plain=all(isinstance(step, LibraryCall) for step in mine.run))
 
 
 def _refused(reference: Recording, refusal: Refusal) -> Verdict:
     sentence = str(refusal)
     if not reference.ok:
         return Verdict(Finding.UNKNOWN, f"neither it nor the reference could be recorded ({reference.refusal})")
-    if refusal.reason not in _OWN_FAULTS or _SURROUNDINGS.search(sentence):
+    if not is_own_fault(refusal):
         return Verdict(Finding.UNKNOWN, sentence)
     return Verdict(Finding.CANNOT_RUN, sentence, _OWN_FAULTS[refusal.reason])
+
+
+def is_own_fault(refusal: Refusal) -> bool:
+    """Whether the candidate itself is to blame: not a package, compiler or device that is missing here."""
+    return refusal.reason in _OWN_FAULTS and not _SURROUNDINGS.search(str(refusal))
 
 
 def build_of(recording: Recording, found: Verdict, device: Device) -> Build | None:
@@ -101,7 +110,9 @@ def adjusted(forecast: Forecast, found: Verdict, recorded: bool = False) -> Fore
         return Forecast.from_normal(0.0, RECORDED.same_spread_log2, 1.0 - CERTAIN)
     if found.finding is Finding.RUNS and not recorded:
         odds = RECORDED.unseen_failures * forecast.p_fail / max(1e-9, 1.0 - forecast.p_fail)
-        return replace(forecast, p_fail=min(CERTAIN, max(1.0 - CERTAIN, odds / (1.0 + odds))))
+        forecast = replace(forecast, p_fail=min(CERTAIN, max(1.0 - CERTAIN, odds / (1.0 + odds))))
+    if found.plain:
+        forecast = replace(forecast, p_fail=min(forecast.p_fail, RECORDED.operators_p_fail))
     return forecast
 
 

@@ -77,11 +77,14 @@ def gpu_files() -> tuple[str, ...]:
 
 
 def import_path() -> list[str]:
-    """`sys.path` for a Python inside: the folders that can be read there, and the one that Foretell lies in."""
+    """`sys.path` for a Python inside: the folders that can be read there, and the one that Foretell lies in.
+
+    Absolute: a job works in a directory of its own.
+    """
     home = str(Path(__file__).resolve().parents[3])
     readable = python_paths() + system_paths()
-    found = [each for each in sys.path if each and each != home and is_below(os.path.realpath(each), readable)]
-    return [home, *found]
+    folders = [os.path.abspath(each) for each in sys.path if each]
+    return [home, *(each for each in folders if each != home and is_below(os.path.realpath(each), readable))]
 
 
 def _tool_paths(path: str, compiler: str, named_homes: Sequence[str]) -> tuple[str, ...]:
