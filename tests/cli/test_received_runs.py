@@ -181,7 +181,7 @@ def test_a_candidate_under_the_id_of_another_text_is_not_resumed(bench: FakeBenc
     journal = run / "journal.jsonl"
     records = [decode(line) for line in journal.read_bytes().splitlines()]
     [first, *_] = [record for record in records if record["event"] == "round"]
-    first["payload"]["children"][0]["candidate"]["source"] += "\n// another"
+    first["details"]["children"][0]["candidate"]["source"] += "\n// another"
     journal.write_bytes(b"".join(encode(record) for record in records))
     result = invoke("search", "softmax", "--resume", run)
     assert result.exit_code == 2 and "not its text's" in result.output

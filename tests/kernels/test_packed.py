@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from foretell.belief import Forecast
 from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.packed import (
+    are_packed_times,
     forecast_from_json,
     forecast_to_json,
     measurement_from_json,
@@ -115,6 +116,14 @@ def _doubles(*values: float) -> str:
 def test_a_measurement_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)):
         measurement_from_json(measurement_to_json(GOOD) | change)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), 1e308, -1.0, 0.0])
+def test_all_samples_are_looked_at_at_once(odd: float) -> None:
+    good = struct.pack("<2d", 1.0, 2.0)
+    assert are_packed_times([]) and are_packed_times([good, b"", good])
+    assert not are_packed_times([good, struct.pack("<2d", 1.0, odd)])
+    assert not are_packed_times([good, good[:4], good[4:]])
 
 
 @pytest.mark.parametrize(

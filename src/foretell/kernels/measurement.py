@@ -11,7 +11,7 @@ from typing import Any
 from foretell.kernels.deferred import deferrable, deferred
 from foretell.kernels.typed import all_finite, all_text, finite, typed, unchecked
 
-_MOST = 1e300  # larger than any time or ratio, and smaller than what overflows
+LARGEST = 1e300  # larger than any time or ratio, and smaller than what overflows
 
 
 class Status(StrEnum):
@@ -208,4 +208,4 @@ _STATUSES: Mapping[str, Status] = {status.value: status for status in Status}
 
 def are_times(values: Sequence[float]) -> bool:
     """Whether all are positive and finite. Raises TypeError if one is not a number."""
-    return min(values) > 0 and sum(values) < _MOST  # a sum is not finite if one of its terms is not
+    return min(values) > 0 and sum(values) < LARGEST  # a sum is not finite if one of its terms is not

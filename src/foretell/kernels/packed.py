@@ -13,9 +13,11 @@ from functools import lru_cache, partial
 from operator import lt
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from foretell.belief import Forecast
 from foretell.belief.forecast import MAX_ABS_LOG2
-from foretell.kernels.measurement import Measurement, Timing, are_times
+from foretell.kernels.measurement import LARGEST, Measurement, Timing, are_times
 from foretell.kernels.typed import unchecked
 
 _DOUBLE_BYTES = 8
@@ -37,16 +39,26 @@ def pack_measurement(measurement: Measurement) -> tuple[dict[str, Any], bytes]:
     return data, _to_bytes(values)
 
 
-def unpack_measurement(data: Mapping[str, Any], packed: bytes) -> Measurement:
-    """The measurement that `pack_measurement` packed. Raises ValueError, KeyError or TypeError if it makes no sense."""
-    values = _from_bytes(packed)
-    if values and not are_times(values):
+def unpack_measurement(data: Mapping[str, Any], packed: bytes, are_checked: bool = False) -> Measurement:
+    """The measurement that `pack_measurement` packed; `are_checked` if `are_packed_times` holds for the bytes.
+
+    Raises ValueError, KeyError or TypeError if it makes no sense.
+    """
+    if packed and not are_checked and not are_times(_from_bytes(packed)):
         raise ValueError("a workload has samples or a speedup that are not positive numbers")
     layouts = [_layout(text) for text in data["timings"]]
     count = sum([3 + layout.references + layout.candidates for layout in layouts])
-    if count != len(values):
-        raise ValueError(f"it has {len(values)} numbers where {count} are described")
+    if count * _DOUBLE_BYTES != len(packed):
+        raise ValueError(f"it has {len(packed)} bytes of numbers where {count} numbers are described")
     return Measurement.from_dict(data, partial(_timings, layouts, packed))
+
+
+def are_packed_times(packed: Sequence[bytes]) -> bool:
+    """Whether all of these are doubles that are positive and finite: far quicker than a look at each."""
+    if any(len(one) % _DOUBLE_BYTES for one in packed):
+        return False
+    values = np.frombuffer(b"".join(packed), dtype="<f8")
+    return bool(np.all((values > 0) & (values < LARGEST)))
 
 
 class _Layout(NamedTuple):

@@ -23,7 +23,7 @@ from typing import Any
 from foretell.kernels.candidate import LANGUAGES, Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Measurement, Status
-from foretell.kernels.packed import pack_measurement, unpack_measurement
+from foretell.kernels.packed import are_packed_times, pack_measurement, unpack_measurement
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.store import lines, reservations
 from foretell.kernels.store.combine import combine, majority, pool
@@ -48,6 +48,7 @@ CREATE INDEX by_task ON measurements (task, device, key, status, speedup, low, h
 """
 _KEY_CHARS = 32
 _COLUMNS = "key, definition, task, device, candidate, measured_at, source, record, samples, crc"
+_SAMPLES = _COLUMNS.split(", ").index("samples")
 _KEYS_PER_QUERY = 200
 _DECODING_ERRORS = (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
@@ -276,7 +277,9 @@ class Catalogue:
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Row]:
         found = self._database.read(f"SELECT {_COLUMNS} FROM measurements WHERE {where} ORDER BY id", values)
-        rows = [row for columns in found if (row := _decoded(columns)) is not None]
+        samples = [columns[_SAMPLES] for columns in found if isinstance(columns[_SAMPLES], bytes)]
+        are_checked = are_packed_times(samples)
+        rows = [row for columns in found if (row := _decoded(columns, are_checked)) is not None]
         self.skipped += len(found) - len(rows)
         return rows
 
@@ -286,10 +289,10 @@ def _checksum(row: Sequence[Any]) -> int:
     return zlib.crc32(samples, zlib.crc32("\n".join(map(str, texts)).encode("utf-8", "replace")))
 
 
-def _unpack(data: dict[str, Any], packed: bytes) -> Measurement:
+def _unpack(data: dict[str, Any], packed: bytes, are_checked: bool) -> Measurement:
     """The measurement of a row; in rows of an earlier form, `timings` are objects with numbers of samples."""
     if not any(isinstance(timing, dict) for timing in data["timings"]):
-        return unpack_measurement(data, packed)
+        return unpack_measurement(data, packed, are_checked)
     samples = struct.unpack(f"{len(packed) // 8}d", packed)
     start = 0
     for timing in data["timings"]:
@@ -301,8 +304,8 @@ def _unpack(data: dict[str, Any], packed: bytes) -> Measurement:
     return Measurement.from_dict(data)
 
 
-def _decoded(columns: tuple[Any, ...]) -> Row | None:
-    """The row, or None where it is damaged."""
+def _decoded(columns: tuple[Any, ...], are_checked: bool) -> Row | None:
+    """The row, or None where it is damaged; `are_checked` if its samples are known to be times."""
     *row, crc = columns
     if not isinstance(row[-1], bytes) or _checksum(row) != crc:
         return None
@@ -314,7 +317,7 @@ def _decoded(columns: tuple[Any, ...]) -> Row | None:
         record = lines.parse(text)
         candidate = Candidate.from_dict(record["candidate"] | {"source": source})
         build = Build.from_dict(record["build"])
-        measurement = _unpack(record["measurement"], samples)
+        measurement = _unpack(record["measurement"], samples, are_checked)
         spec = record.get("spec")
         if not (spec is None or isinstance(spec, dict)):
             return None
