@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.propose.cpp import templates
 from foretell.kernels.propose.template import TemplateProposer
 from foretell.kernels.task import Task, Tensor, evaluate_size, fill_array, tensor_bytes
-from tests.kernels.representatives import per_family
+from tests.kernels.representatives import per_family, representatives
 
 NAMES = list(tasks())
 TELLING = ("naive", "slow", "fast", "bad", "good", "race", "wrong", "optimi", "//", "/*")
@@ -57,10 +58,22 @@ def test_oracle_gives_outputs_of_the_declared_shape(name: str) -> None:
         assert all(np.isfinite(o).all() for o in outputs)
 
 
-@pytest.mark.parametrize("name", per_family(NAMES))
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
 def test_reference_and_plainest_setting_of_the_template_are_right(name: str, bench: CpuBench) -> None:
+    _check_reference_and_plainest(get(name), bench)
+
+
+@pytest.mark.parametrize("name", sorted(representatives(NAMES, "cpu")))
+def test_they_are_right_on_the_smallest_workload(name: str, bench: CpuBench) -> None:
+    task = get(name)
+    smallest = min(task.workloads, key=lambda workload: task.least_bytes(workload.sizes))
+    _check_reference_and_plainest(replace(task, workloads=(smallest,)), bench)
+
+
+def _check_reference_and_plainest(task: Task, bench: CpuBench) -> None:
     """The first value of every knob is the plainest choice: it must be right, and so must the reference."""
-    task, template = get(name), templates()[name]
+    template = templates()[task.name]
     candidates = [reference_candidate(task), template.candidate(template.settings()[0])]
     for _, measurement in bench.measure(task, candidates):
         assert measurement.status is Status.OK, measurement.message
