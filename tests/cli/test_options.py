@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from typer.models import OptionInfo
 
 from foretell.cli.app import app
 from foretell.kernels.profiles import Budgets
@@ -126,3 +127,17 @@ def test_json_is_a_flag_everywhere() -> None:
 
 def test_the_app_is_complete() -> None:
     assert app.info.name == "foretell"
+
+
+def test_options_whose_metavar_is_their_name_say_their_name() -> None:
+    """Typer 0.27 takes such a metavar for the name of the option: `--TASK`."""
+    from typing import get_type_hints
+
+    unnamed = []
+    for path, command in commands():
+        hints = get_type_hints(inspect.unwrap(command.callback), include_extras=True) if command.callback else {}
+        for name, hint in hints.items():
+            for option in getattr(hint, "__metadata__", ()):
+                if isinstance(option, OptionInfo) and str(option.metavar).lower() == name:
+                    unnamed += [(*path, name)] if option.default is ... and not option.param_decls else []
+    assert unnamed == []

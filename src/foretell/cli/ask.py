@@ -38,13 +38,14 @@ def ask(
     task: Annotated[
         str | None,
         typer.Option(
-            metavar="TASK", help="The task; starts the run.", rich_help_panel=_NEW, autocompletion=names.tasks
+            "--task", metavar="TASK", help="The task; starts the run.", rich_help_panel=_NEW, autocompletion=names.tasks
         ),
     ] = None,
     language: Annotated[str | None, language_option(_NEW)] = None,
     device: Annotated[
         str | None,
         typer.Option(
+            "--device",
             metavar="DEVICE",
             help="Fail unless this is the device that measures: cpu, gpu or its name.",
             rich_help_panel=_NEW,
@@ -52,9 +53,13 @@ def ask(
         ),
     ] = None,
     profile: Annotated[str | None, profile_option(_NEW)] = None,
-    measurements: Annotated[int | None, budget_option(_NEW, "Measure at most this many candidates.")] = None,
-    seconds: Annotated[float | None, budget_option(_NEW, "Use at most this much device time.", "SECONDS")] = None,
-    candidates: Annotated[int | None, budget_option(_NEW, "Consider at most this many candidates.")] = None,
+    measurements: Annotated[
+        int | None, budget_option("--measurements", _NEW, "Measure at most this many candidates.")
+    ] = None,
+    seconds: Annotated[float | None, budget_option("--seconds", _NEW, "Use at most this much device time.")] = None,
+    candidates: Annotated[
+        int | None, budget_option("--candidates", _NEW, "Consider at most this many candidates.")
+    ] = None,
     policy: Annotated[str | None, policy_option(_NEW)] = None,
     forecaster: Annotated[str | None, forecaster_option(_NEW)] = None,
     strategy: Annotated[str | None, strategy_option(_NEW)] = None,

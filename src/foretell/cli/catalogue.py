@@ -23,7 +23,7 @@ _LIST = "foretell catalogue list"
 @plainly
 def list_(
     task: Annotated[
-        str | None, typer.Option(metavar="TASK", help="Only this task.", autocompletion=names.tasks)
+        str | None, typer.Option("--task", metavar="TASK", help="Only this task.", autocompletion=names.tasks)
     ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only devices whose name contains this text.")
@@ -87,7 +87,7 @@ def show(
 @plainly
 def clear(
     task: Annotated[
-        str | None, typer.Option(metavar="TASK", help="Only this task.", autocompletion=names.tasks)
+        str | None, typer.Option("--task", metavar="TASK", help="Only this task.", autocompletion=names.tasks)
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,

@@ -25,6 +25,7 @@ def collect(
     seconds: Annotated[
         float | None,
         typer.Option(
+            "--seconds",
             metavar="SECONDS",
             callback=positive,
             help="Start no measurement after this time.",

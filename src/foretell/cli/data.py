@@ -40,7 +40,9 @@ def plan(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The plan to write (gzipped JSON lines).")],
     kind: Annotated[
         str,
-        typer.Option(metavar="KIND", help="Kind of device: cpu or gpu.", autocompletion=names.one_of(names.KINDS)),
+        typer.Option(
+            "--kind", metavar="KIND", help="Kind of device: cpu or gpu.", autocompletion=names.one_of(names.KINDS)
+        ),
     ] = "gpu",
     per_language: Annotated[
         int, typer.Option(metavar="N", callback=natural, help="Candidates per template and language.")
@@ -52,6 +54,7 @@ def plan(
     task: Annotated[
         list[str] | None,
         typer.Option(
+            "--task",
             metavar="TASK",
             help="Only this task, or the file or folder of one of your own (may be repeated).",
             autocompletion=names.tasks,
@@ -236,7 +239,11 @@ def rebuild(
     seconds: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", callback=positive, help="Start no build after this time.", show_default="no limit"
+            "--seconds",
+            metavar="SECONDS",
+            callback=positive,
+            help="Start no build after this time.",
+            show_default="no limit",
         ),
     ] = None,
     apply: Annotated[

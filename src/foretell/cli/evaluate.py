@@ -33,6 +33,7 @@ def evaluate(
     forecaster: Annotated[
         list[str] | None,
         typer.Option(
+            "--forecaster",
             metavar="FORECASTER",
             help="A forecaster to judge (may be repeated).",
             show_default=", ".join(USUAL),
@@ -42,6 +43,7 @@ def evaluate(
     split: Annotated[
         list[str] | None,
         typer.Option(
+            "--split",
             metavar="SPLIT",
             help="Rows to judge on (may be repeated).",
             show_default="the held-out splits, else all",
@@ -52,6 +54,7 @@ def evaluate(
     tier: Annotated[
         str | None,
         typer.Option(
+            "--tier",
             metavar="TIER",
             help="What forecasters see: source, or build (with features of the build).",
             show_default="build for a corpus",

@@ -24,6 +24,7 @@ def explain(
     device: Annotated[
         str | None,
         typer.Option(
+            "--device",
             metavar="DEVICE",
             help="A GPU, which need not be here, or cpu.",
             show_default="cpu for C++ and for tasks of a CPU, else h200",

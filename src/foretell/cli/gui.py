@@ -45,7 +45,9 @@ DEMO = Path("gui-demo")
 def demo(
     task: Annotated[
         str | None,
-        typer.Option(metavar="TASK", help="A MiniWoB++ task that the agent can solve.", show_default="login-user"),
+        typer.Option(
+            "--task", metavar="TASK", help="A MiniWoB++ task that the agent can solve.", show_default="login-user"
+        ),
     ] = None,
     seed: Seed = 4,
     mistakes: Annotated[
@@ -58,6 +60,7 @@ def demo(
     mode: Annotated[
         str,
         typer.Option(
+            "--mode",
             metavar="MODE",
             help="enforce (send wrong proposals back), advise (comment) or shadow (only record).",
             autocompletion=names.one_of(names.MODES),

@@ -95,6 +95,7 @@ ReferenceMs = Annotated[
 def profile_option(panel: str) -> Any:
     """How much effort a new run makes."""
     return typer.Option(
+        "--profile",
         metavar="PROFILE",
         help=f"Effort, which sets all budgets: {names.listed(names.PROFILES)}.",
         show_default=profiles.PROFILE,
@@ -103,14 +104,17 @@ def profile_option(panel: str) -> Any:
     )
 
 
-def budget_option(panel: str, help: str, metavar: str = "N") -> Any:
+def budget_option(name: str, panel: str, help: str) -> Any:
     """A budget of a new run; above zero and finite."""
-    check = positive if metavar == "SECONDS" else count
-    return typer.Option(metavar=metavar, callback=check, help=help, show_default="by profile", rich_help_panel=panel)
+    metavar, check = ("SECONDS", positive) if name == "--seconds" else ("N", count)
+    return typer.Option(
+        name, metavar=metavar, callback=check, help=help, show_default="by profile", rich_help_panel=panel
+    )
 
 
 def policy_option(panel: str) -> Any:
     return typer.Option(
+        "--policy",
         metavar="POLICY",
         help=f"Which candidates to measure: {names.listed(names.POLICIES)}.",
         show_default=profiles.POLICY,
@@ -121,6 +125,7 @@ def policy_option(panel: str) -> Any:
 
 def forecaster_option(panel: str | None = None, default: str = profiles.FORECASTER) -> Any:
     return typer.Option(
+        "--forecaster",
         metavar="FORECASTER",
         help="Forecaster: online, features, program, roofline, online:NAME, cascade:NAME,... or a language model "
         "(docs/lm.md).",
@@ -132,6 +137,7 @@ def forecaster_option(panel: str | None = None, default: str = profiles.FORECAST
 
 def strategy_option(panel: str) -> Any:
     return typer.Option(
+        "--strategy",
         metavar="STRATEGY",
         help=f"Parent-selection strategy: {names.listed(names.STRATEGIES)}.",
         show_default=profiles.STRATEGY,
@@ -142,6 +148,7 @@ def strategy_option(panel: str) -> Any:
 
 def language_option(panel: str) -> Any:
     return typer.Option(
+        "--language",
         metavar="LANGUAGE",
         help="Language of the candidates: cpp (this CPU); triton, cuda or torch (this machine's GPU).",
         show_default="cpp",

@@ -48,6 +48,7 @@ def replay(
     policy: Annotated[
         list[str] | None,
         typer.Option(
+            "--policy",
             metavar="POLICY",
             help="value, selective, top, random, all; on tuning spaces also tuner.",
             autocompletion=names.one_of(names.REPLAY_POLICIES),
@@ -58,6 +59,7 @@ def replay(
     strategy: Annotated[
         list[str] | None,
         typer.Option(
+            "--strategy",
             metavar="STRATEGY",
             help="puct, greedy, beam, islands, random.",
             show_default="puct",
@@ -68,6 +70,7 @@ def replay(
     forecaster: Annotated[
         list[str] | None,
         typer.Option(
+            "--forecaster",
             metavar="FORECASTER",
             help="online, features, roofline, none, online:NAME. On tuning spaces none or online:none.",
             autocompletion=names.one_of(names.REPLAY_FORECASTERS),
@@ -78,6 +81,7 @@ def replay(
     split: Annotated[
         list[str] | None,
         typer.Option(
+            "--split",
             metavar="SPLIT",
             help="Rows of the corpus (may be repeated).",
             autocompletion=names.one_of(names.SPLITS),
@@ -88,6 +92,7 @@ def replay(
     operation: Annotated[
         list[str] | None,
         typer.Option(
+            "--operation",
             metavar="OPERATION",
             help="Only this operation (may be repeated).",
             rich_help_panel=_WHERE,

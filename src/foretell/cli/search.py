@@ -41,15 +41,20 @@ def search(
         ),
     ] = None,
     profile: Annotated[str | None, profile_option(_BUDGETS)] = None,
-    measurements: Annotated[int | None, budget_option(_BUDGETS, "Measure at most this many candidates.")] = None,
-    seconds: Annotated[float | None, budget_option(_BUDGETS, "Use at most this much device time.", "SECONDS")] = None,
-    candidates: Annotated[int | None, budget_option(_BUDGETS, "Consider at most this many candidates.")] = None,
+    measurements: Annotated[
+        int | None, budget_option("--measurements", _BUDGETS, "Measure at most this many candidates.")
+    ] = None,
+    seconds: Annotated[float | None, budget_option("--seconds", _BUDGETS, "Use at most this much device time.")] = None,
+    candidates: Annotated[
+        int | None, budget_option("--candidates", _BUDGETS, "Consider at most this many candidates.")
+    ] = None,
     policy: Annotated[str | None, policy_option(_PARTS)] = None,
     forecaster: Annotated[str | None, forecaster_option(_PARTS)] = None,
     strategy: Annotated[str | None, strategy_option(_PARTS)] = None,
     proposer: Annotated[
         str | None,
         typer.Option(
+            "--proposer",
             metavar="PROPOSER",
             help="Who writes candidates: template, crossover, knobs (of --start) or a language model (docs/lm.md).",
             show_default="template, or knobs with --start",

@@ -31,6 +31,7 @@ def tasks(
     kind: Annotated[
         str | None,
         typer.Option(
+            "--kind",
             metavar="KIND",
             help="Tasks at the sizes of a cpu or a gpu.",
             show_default="cpu, or gpu for a task that only a GPU has",
@@ -40,6 +41,7 @@ def tasks(
     language: Annotated[
         str | None,
         typer.Option(
+            "--language",
             metavar="LANGUAGE",
             help="Show the contract of a program in this language: cpp; triton, cuda or torch at the sizes of a GPU.",
             show_default=False,

@@ -32,6 +32,7 @@ def tell(
     author: Annotated[
         str,
         typer.Option(
+            "--author",
             metavar="AUTHOR",
             help="Who wrote them: person or language-model.",
             autocompletion=names.one_of(names.AUTHORS),
@@ -47,7 +48,11 @@ def tell(
     ] = True,
     forecaster: Annotated[
         str | None,
-        typer.Option(metavar="FORECASTER", help="The run's own, to confirm that of a run that was not started here."),
+        typer.Option(
+            "--forecaster",
+            metavar="FORECASTER",
+            help="The run's own, to confirm that of a run that was not started here.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

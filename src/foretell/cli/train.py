@@ -67,6 +67,7 @@ def lm(
     stage: Annotated[
         str,
         typer.Option(
+            "--stage",
             metavar="STAGE",
             help="sft (supervised) or grpo (reinforcement by rewards).",
             autocompletion=names.one_of(names.STAGES),
@@ -80,6 +81,7 @@ def lm(
     seconds: Annotated[
         float,
         typer.Option(
+            "--seconds",
             metavar="SECONDS",
             min=1.0,
             callback=positive,
@@ -93,7 +95,9 @@ def lm(
     reward: Annotated[
         str,
         typer.Option(
-            metavar="REWARD", help="correctness, correctness+brier, correctness+crps, crps, or another sum of those."
+            "--reward",
+            metavar="REWARD",
+            help="correctness, correctness+brier, correctness+crps, crps, or another sum of those.",
         ),
     ] = "correctness+brier",
     weights: Annotated[
@@ -113,12 +117,12 @@ def lm(
     ] = False,
     rate: Annotated[
         float | None,
-        typer.Option(metavar="RATE", callback=positive, help="Learning rate.", show_default="by stage"),
+        typer.Option("--rate", metavar="RATE", callback=positive, help="Learning rate.", show_default="by stage"),
     ] = None,
     rank: Annotated[int, typer.Option(metavar="N", min=1, max=4096, help="Rank of a new adapter.")] = 16,
     seed: Seed = 0,
     dtype: Annotated[
-        str, typer.Option(metavar="DTYPE", help="Data type to compute in, as torch names it.")
+        str, typer.Option("--dtype", metavar="DTYPE", help="Data type to compute in, as torch names it.")
     ] = "bfloat16",
     longest: Annotated[
         int | None,
