@@ -35,7 +35,7 @@ def variants(candidate: Path) -> Iterator[str]:
     text = candidate.read_text()
     if candidate.suffix == ".cpp":
         for count in UNROLLS:
-            yield text.replace("8", str(count))
+            yield text.replace("UNROLL = 8", f"UNROLL = {count}")
         return
     for block, warps in itertools.product(BLOCKS, WARPS):
         other = text.replace("1024", str(block))

@@ -1,14 +1,16 @@
 // A candidate for correlate.py: the sum stays in registers, and eight outputs are worked on at a time.
 #include <cstdint>
 
+constexpr int UNROLL = 8;
+
 extern "C" void kernel(const float* x, const float* filter, float* out, int64_t n, int64_t taps) {
     const int64_t count = n - taps + 1;
     int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        float sum[8] = {};
+    for (; i + UNROLL <= count; i += UNROLL) {
+        float sum[UNROLL] = {};
         for (int64_t k = 0; k < taps; ++k)
-            for (int j = 0; j < 8; ++j) sum[j] += x[i + j + k] * filter[k];
-        for (int j = 0; j < 8; ++j) out[i + j] = sum[j];
+            for (int j = 0; j < UNROLL; ++j) sum[j] += x[i + j + k] * filter[k];
+        for (int j = 0; j < UNROLL; ++j) out[i + j] = sum[j];
     }
     for (; i < count; ++i) {
         float sum = 0.0f;
