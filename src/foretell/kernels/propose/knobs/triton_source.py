@@ -16,7 +16,8 @@ from foretell.kernels.tune.encode import Value
 
 _BOUNDED = ("min", "max")
 _LOOPS = ("num_stages=2", "num_stages=3", "num_stages=4", "loop_unroll_factor=2", "loop_unroll_factor=4")
-_HINTS = {"load": ('eviction_policy="evict_first"', "loads"), "store": ('cache_modifier=".cs"', "stores")}
+_HINTS = {"load": ("eviction_policy", '"evict_first"', "loads"), "store": ("cache_modifier", '".cs"', "stores")}
+_BOTH = "loads and stores"
 
 
 def find(tree: Tree, findings: Findings) -> None:
@@ -221,18 +222,17 @@ def _loops(tree: Tree, kernel: Kernel, prefix: str, findings: Findings) -> None:
 def _hints(tree: Tree, launched: Iterable[Kernel], findings: Findings) -> None:
     """Add the knob of cache hints: whether loads, stores or both are marked as used once."""
     accesses = {id(call): call for kernel in launched for call in kernel.accesses}
-    sites = []
+    sites: dict[str, list[Site]] = {}
     for call in accesses.values():
         named = {one.arg for one in call.keywords}
         if named & {"cache_modifier", "eviction_policy", None} or not call.args:
             continue
-        hint, own = _HINTS[last_name(call.func)]
-        at = _appended(tree, call, hint.partition("=")[0])
-        value = hint.partition("=")[2]
-        text = f"{at.before}{value}{at.after}"
-        sites.append(Site(at.start, at.end, texts=((own, text), ("loads and stores", text))))
-    if sites:
-        findings.add("used_once", Kind.HINT, AS_WRITTEN, sites, (AS_WRITTEN, "loads", "stores", "loads and stores"))
+        option, hint, which = _HINTS[last_name(call.func)]
+        at = _appended(tree, call, option)
+        text = f"{at.before}{hint}{at.after}"
+        sites.setdefault(which, []).append(Site(at.start, at.end, texts=((which, text), (_BOTH, text))))
+    values = (AS_WRITTEN, *sites, *((_BOTH,) if len(sites) > 1 else ()))
+    findings.add("used_once", Kind.HINT, AS_WRITTEN, [site for each in sites.values() for site in each], values)
 
 
 def _registers(tree: Tree, kernel: Kernel, prefix: str, launches: list[ast.Call], findings: Findings) -> None:
