@@ -157,7 +157,8 @@ class Run:
 
         if self.state.started is None:
             self.start()
-        return ask(self.state, self.task, parent, closing)
+        state = self.state
+        return ask(state, self._costed(state.device), parent, closing)
 
     def tell(
         self, candidates: str | Path | Candidate | Sequence[str | Path | Candidate], parent: str | None = None
@@ -301,10 +302,11 @@ class Run:
             return self._searched
         known = catalogue() if self._use_catalogue else None
         parts, bench = self.parts, self._own_bench()
+        task = self._costed(bench.device)
         self._searched = Search(
-            self.task,
+            task,
             bench,
-            warmed(parts, self.task, bench.device, known),
+            warmed(parts, task, bench.device, known),
             parts.forecaster,
             parts.strategy,
             parts.policy,
@@ -314,6 +316,15 @@ class Run:
             on_event=on_event,
         )
         return self._searched
+
+    def _costed(self, device: Device) -> Task:
+        """The task with its work read off its recorded reference, where no formula tells it and it can be recorded."""
+        from foretell.kernels.cost.recordings import can_record
+        from foretell.kernels.cost.tasks import costed
+
+        if device.kind == "gpu" and self.task.kind != "library" and not self.task.costs and can_record():
+            self.task = costed(self.task, device).task
+        return self.task
 
     def _own_bench(self) -> Bench:
         from foretell.parts import bench_of, kind_of

@@ -67,6 +67,7 @@ def test_measuring_and_searching(form: str, invoke: Invoke) -> None:
     started = invoke("ask", "runs/told", "--task", str(task), "--language", language, "--measurements", "2", "--json")
     assert started.exit_code == 0, started.output
     question = json.loads(started.stdout)
+    assert "0 bytes moved" not in question["prompt"][-1]["content"], "the work is that of the recorded reference"
     Path(f"written{candidate.suffix}").write_text(next(variants(candidate)))
     told = invoke("tell", "runs/told", f"written{candidate.suffix}", "--parent", question["parent"]["id"], "--json")
     assert told.exit_code == 0, told.output
