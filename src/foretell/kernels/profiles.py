@@ -215,10 +215,10 @@ class GpuEffort:
     either side, at most `most_pairs`, for at most `workload_cap_s`; what takes `slow_ratio` times as long as the
     reference gets `fewest_pairs_when_slow`, for nobody wants to know it so well. One command to the worker may take
     `run_timeout_s` (`jit_timeout_s` where a kernel may have to be compiled first, `compile_timeout_s` where torch
-    compiles, `open_timeout_s` to take in a problem, `load_timeout_s` to build a model with its weights). On new data a
-    candidate may take 1 / `memory_ratio` times as long plus `memory_slack_us`, the worker's clock may leave
-    `clock_slack_s` of the judge's unexplained, and times below physics with `physics_margin` on the bandwidth are taken
-    for cheating.
+    compiles, `open_timeout_s` to take in a problem, `load_timeout_s` to build a model with its weights); the code of a
+    problem may run for `task_timeout_s` at a stretch. On new data a candidate may take 1 / `memory_ratio` times as long
+    plus `memory_slack_us`, the worker's clock may leave `clock_slack_s` of the judge's unexplained, and times below
+    physics with `physics_margin` on the bandwidth are taken for cheating.
     """
 
     check_sets: int = 1
@@ -236,6 +236,7 @@ class GpuEffort:
     compile_timeout_s: float = 120.0
     open_timeout_s: float = 60.0
     load_timeout_s: float = 30.0
+    task_timeout_s: float = 300.0
     memory_ratio: float = 0.6
     memory_slack_us: float = 15.0
     clock_slack_s: float = 0.05
@@ -494,6 +495,8 @@ TASK_CODE_LIMITS = Limits(
 )
 # CUDA maps the memory of all GPUs and of the host at once.
 GPU_LIMITS = Limits(wall_s=120.0, cpu_s=240.0, memory_bytes=32 << 30, address_bytes=1 << 46, open_files=4096)
+# Workers and judges live as long as their bench; how long each of their steps may take, the bench says.
+GPU_PROCESS_LIMITS = replace(GPU_LIMITS, wall_s=math.inf, cpu_s=1e7, file_bytes=1 << 30)
 PROBE_LIMITS = Limits(wall_s=60.0, cpu_s=30.0, memory_bytes=1 << 30, scratch_bytes=64 << 20)
 
 

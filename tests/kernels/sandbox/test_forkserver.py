@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foretell.kernels.profiles import PROBE_LIMITS
-from foretell.kernels.sandbox import Ending, ForkServer, JobFailed, Kind, Limits, forkserver
+from foretell.kernels.sandbox import Conversation, Ending, ForkServer, JobFailed, Kind, Limits, forkserver
 from foretell.kernels.sandbox.kinds import works
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is for Linux")
@@ -158,6 +158,43 @@ def test_a_server_that_is_gone_is_started_again(server: ForkServer) -> None:
     assert call(server, "answer = 'one'") == "one"
     server.close()
     assert call(server, "answer = 'two'") == "two"
+
+
+def converse(server: ForkServer, program: str) -> Conversation:
+    talk = server.converse("foretell.kernels.walls.probes.excess:converse", PROBE_LIMITS)
+    talk.connection.send_bytes(program.encode())
+    return talk
+
+
+def test_a_job_can_be_talked_with(server: ForkServer) -> None:
+    talk = converse(server, "while True: connection.send_bytes(connection.recv_bytes()[::-1])")
+    for text in (b"abc", b"x" * 5_000_000):
+        talk.connection.send_bytes(text)
+        assert talk.connection.recv_bytes() == text[::-1]
+    before = (talk.alive, talk.ended)
+    talk.hang_up()
+    hung_up = talk.alive
+    assert talk.ending()[0] in (Ending.CANCELLED, Ending.DIED)
+    assert (before, hung_up, talk.ended) == ((True, False), False, True)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import os; os._exit(7)", "exit code 7"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
+        ("raise ValueError", "exit code 1"),
+        ("connection.close(); import time; time.sleep(3600)", "cancelled"),
+        ("kept = [b'x' * (16 << 20) for _ in range(1000)]", ""),
+    ],
+)
+def test_how_a_conversation_ends_is_told(server: ForkServer, program: str, words: str) -> None:
+    talk = converse(server, program)
+    with pytest.raises((EOFError, ConnectionError)):
+        talk.connection.recv_bytes()
+    ending, how = talk.ending(by_itself=True)
+    assert words in how and ending in (Ending.DIED, Ending.CANCELLED, Ending.MEMORY), how
+    assert not talk.alive
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -33,22 +33,10 @@ def script_hidden() -> Iterator[None]:
                 sys.modules["__main__"] = main
 
 
-class _Forked(context.ForkServerProcess):
-    def start(self) -> None:
-        with script_hidden():
-            super().start()
-
-
 class _Spawned(context.SpawnProcess):
     def start(self) -> None:
         with script_hidden():
             super().start()
-
-
-class ForkServerContext(context.ForkServerContext):
-    """multiprocessing's fork server, without the user's script."""
-
-    Process = _Forked
 
 
 class SpawnContext(context.SpawnContext):

@@ -19,6 +19,7 @@ from foretell.kernels.store.locations import cache_dir
 
 FOLDER = "built"
 KEPT = ("triton", "cuda", "extensions")  # folders below a builder's cache
+MOST_BYTES = 256 << 20
 _KEY_CHARACTERS = 40
 _GROUP = "__grp__"
 
@@ -55,6 +56,19 @@ def keep(source: str, files: Mapping[str, bytes]) -> None:
     with suppress(OSError):  # another process was first, with the same content
         partial.replace(target)
     shutil.rmtree(partial, ignore_errors=True)
+
+
+def files_of(source: str) -> dict[str, bytes]:
+    """What is kept of a candidate, as `keep` takes it; nothing if that is more than MOST_BYTES."""
+    folder = built_dir(source)
+    files, left = {}, MOST_BYTES
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if path.is_file() and not path.is_symlink():
+            left -= path.stat().st_size
+            if left < 0:
+                return {}
+            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return files
 
 
 def settle(folder: Path) -> None:

@@ -6,11 +6,13 @@
 
 from foretell.kernels.profiles import Limits
 from foretell.kernels.sandbox.command import Finished, run
-from foretell.kernels.sandbox.forkserver import Ending, ForkServer, Job, JobFailed, Result
+from foretell.kernels.sandbox.forkserver import ForkServer
+from foretell.kernels.sandbox.jobs import Conversation, Ending, Job, JobFailed, Result
 from foretell.kernels.sandbox.kinds import Kind, NoSandbox, available, required, unsafe
 from foretell.kernels.sandbox.specification import bubblewrapped, scrubbed_environment
 
 __all__ = [
+    "Conversation",
     "Ending",
     "Finished",
     "ForkServer",

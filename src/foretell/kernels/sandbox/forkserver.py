@@ -13,21 +13,19 @@ import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from foretell.kernels.profiles import BUILDER_LIMITS, Limits
 from foretell.kernels.sandbox import cgroup
 from foretell.kernels.sandbox.allowed import gpu_devices, gpu_files, import_path, python_paths, system_paths
+from foretell.kernels.sandbox.jobs import STATUS_TIMEOUT_S, Conversation, Ending, Job, JobFailed
 from foretell.kernels.sandbox.kinds import Kind, required
 from foretell.kernels.sandbox.specification import (
     Specification,
@@ -35,44 +33,11 @@ from foretell.kernels.sandbox.specification import (
     gpu_environment,
     scrubbed_environment,
 )
-from foretell.kernels.walls.serve import ANSWER, MESSAGE_BYTES, SIZE
+from foretell.kernels.walls.serve import MESSAGE_BYTES
 
 START_TIMEOUT_S = 300.0  # on a machine that is not busy it takes a tenth
-STATUS_TIMEOUT_S = 10.0
 _SERVER_LIMITS = Limits()
 _MOST_PROCESSES = 2048  # of all its jobs together, threads counted: a last resort
-_HEAD_BYTES = 4 << 20
-
-
-class Ending(StrEnum):
-    """Why a job has no answer. Exhaustive."""
-
-    RAISED = "raised"  # its function raised; the message is its words
-    TIMED_OUT = "timed_out"
-    MEMORY = "memory"
-    PROCESSES = "processes"
-    ROOM = "room"  # its files took more room than they may
-    DIED = "died"  # of a signal, or it left without an answer
-    FORGED = "forged"  # what it sent is not an answer
-    CANCELLED = "cancelled"
-    NO_SERVER = "no_server"  # the sandbox itself failed
-
-
-class JobFailed(Exception):
-    """A job without an answer: how it ended and in which words."""
-
-    def __init__(self, ending: Ending, message: str) -> None:
-        super().__init__(message)
-        self.ending = ending
-
-
-@dataclass(frozen=True)
-class Result:
-    """A job's answer, and the files it left in the folders that were asked for, by name relative to its cache."""
-
-    answer: bytes
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    cpu_s: float = 0.0
 
 
 class ForkServer:
@@ -81,6 +46,7 @@ class ForkServer:
     Args:
         preload: Modules that it imports before its first job.
         readable: Folders that the server, not its jobs, may read: what jobs are `seed`ed with.
+        data: Files that its jobs may read beside those that all may.
         kind: The kind of sandbox; by default the best there is.
         gpu: Whether its jobs may use the GPUs that this process may; give them GPU_LIMITS.
 
@@ -89,9 +55,14 @@ class ForkServer:
     """
 
     def __init__(
-        self, preload: Sequence[str], readable: Sequence[Path] = (), kind: Kind | None = None, gpu: bool = False
+        self,
+        preload: Sequence[str],
+        readable: Sequence[Path] = (),
+        kind: Kind | None = None,
+        gpu: bool = False,
+        data: Sequence[Path] = (),
     ) -> None:
-        self._preload, self._readable = tuple(preload), tuple(readable)
+        self._preload, self._readable, self._data = tuple(preload), tuple(readable), tuple(data)
         self._kind = kind or required(server=True, gpu=gpu)
         self._gpu = gpu
         self._lock = threading.Lock()
@@ -129,6 +100,19 @@ class ForkServer:
             seed: A folder that its cache folder starts as a copy of.
         """
         told = {"function": function, "limits": asdict(limits), "keep": list(keep), "seed": str(seed or "")}
+        data, status = self._begin(told)
+        return Job(data, status, payload, limits)
+
+    def converse(self, function: str, limits: Limits) -> Conversation:
+        """A job that has been started and is talked with: `module:function` gets the other end of its connection.
+
+        Of its limits, `wall_s` is the caller's business.
+        """
+        told = {"function": function, "limits": asdict(limits), "keep": [], "seed": "", "conversation": True}
+        return Conversation(*self._begin(told))
+
+    def _begin(self, told: Mapping[str, Any]) -> tuple[socket.socket, socket.socket]:
+        """Start a job: a socket to its process, and one to its supervisor. Raises JobFailed."""
         message = json.dumps(told).encode()
         data, their_data = socket.socketpair()
         status, their_status = socket.socketpair()
@@ -144,7 +128,7 @@ class ForkServer:
         finally:
             their_data.close()
             their_status.close()
-        return Job(data, status, payload, limits)
+        return data, status
 
     def close(self) -> None:
         """End the server and every job of it."""
@@ -167,10 +151,11 @@ class ForkServer:
 
         trusted = os.path.realpath(trusted_dir())
         self._groups = cgroup.make(_MOST_PROCESSES) if self._kind is not None else []
+        files = (os.path.realpath(path) for path in self._data)
         base = scrubbed_environment() | (gpu_environment() if self._gpu else {})
         specification = Specification(
             limits=_SERVER_LIMITS,
-            readable=(*system_paths(), *python_paths(), trusted, *(gpu_files() if self._gpu else ())),
+            readable=(*system_paths(), *python_paths(), trusted, *files, *(gpu_files() if self._gpu else ())),
             gpus=gpu_devices() if self._gpu else (),
             supervised=tuple(os.path.realpath(path) for path in self._readable),
             environment=base | {"FORETELL_TRUSTED": trusted},
@@ -229,102 +214,3 @@ class ForkServer:
             cgroup.remove(self._groups)
         self._process = self._control = self._scratch = None
         self._ready = False
-
-
-class Job:
-    """A job under way. `result` waits for it, once; `cancel` ends it from another thread."""
-
-    def __init__(self, data: socket.socket, status: socket.socket, payload: bytes, limits: Limits) -> None:
-        self._data, self._status, self._payload, self._limits = data, status, payload, limits
-        self._deadline = time.monotonic() + limits.wall_s
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """End the job; `result` then raises JobFailed."""
-        self._cancelled = True
-        for channel in (self._status, self._data):
-            with suppress(OSError):
-                channel.shutdown(socket.SHUT_RDWR)
-
-    def result(self) -> Result:
-        """The answer and the files asked for. Raises JobFailed; whatever the job started is gone by then."""
-        try:
-            kind, answer = self._exchange()
-            status, files = self._ended()
-        except TimeoutError as late:
-            raise JobFailed(Ending.TIMED_OUT, f"did not finish within {self._limits.wall_s:g} s") from late
-        finally:
-            self._data.close()
-            self._status.close()
-        if self._cancelled:
-            raise JobFailed(Ending.CANCELLED, "cancelled")
-        if kind is None or status.get("reason"):
-            raise JobFailed(*_why(status))
-        if kind != ANSWER:
-            raise JobFailed(Ending.RAISED, answer.decode(errors="replace"))
-        return Result(answer, files, float(status.get("cpu_s", 0.0)))
-
-    def _exchange(self) -> tuple[bytes | None, bytes]:
-        """What the worker sent: its kind and content; None where it ended without a word."""
-        try:
-            self._data.settimeout(max(0.01, self._deadline - time.monotonic()))
-            self._data.sendall(SIZE.pack(ANSWER, len(self._payload)) + self._payload)
-            kind, size = SIZE.unpack(_exactly(self._data, SIZE.size, self._deadline))
-            if size > self._limits.answer_bytes:
-                raise JobFailed(Ending.FORGED, f"an answer of {size} bytes was announced")
-            return kind, _exactly(self._data, size, self._deadline)
-        except TimeoutError:
-            raise
-        except (EOFError, OSError):
-            return None, b""
-
-    def _ended(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """What the supervisor says of the job's end, and the files that it found."""
-        deadline = time.monotonic() + STATUS_TIMEOUT_S
-        try:
-            kind, size = SIZE.unpack(_exactly(self._status, SIZE.size, deadline))
-            head = json.loads(_exactly(self._status, min(size, _HEAD_BYTES), deadline)) if kind == ANSWER else {}
-            files: dict[str, bytes] = {}
-            left = self._limits.scratch_bytes
-            for name, length in head.get("files", ()):
-                left -= length
-                if left < 0:
-                    break
-                files[str(name)] = _exactly(self._status, int(length), deadline)
-            return dict(head), files
-        except (EOFError, OSError, ValueError, TypeError, struct.error):
-            return {}, {}
-
-
-def _why(status: Mapping[str, Any]) -> tuple[Ending, str]:
-    reason, code = status.get("reason"), status.get("status")
-    match reason:
-        case "memory":
-            return Ending.MEMORY, "took more memory than it may"
-        case "processes":
-            return Ending.PROCESSES, "started more processes than it may"
-        case "room":
-            return Ending.ROOM, "wrote more files than it may"
-        case "abandoned":
-            return Ending.CANCELLED, "cancelled"
-    if not isinstance(code, int):
-        return Ending.NO_SERVER, "the job could not be started in the sandbox"
-    if code < 0:
-        names = {int(each): each.name for each in signal.Signals}
-        return Ending.DIED, f"died of {names.get(-code, f'signal {-code}')}"
-    return Ending.DIED, f"left with exit code {code} instead of returning"
-
-
-def _exactly(channel: socket.socket, size: int, deadline: float) -> bytes:
-    parts = []
-    while size:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        channel.settimeout(left)
-        part = channel.recv(min(size, 1 << 20))
-        if not part:
-            raise EOFError
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

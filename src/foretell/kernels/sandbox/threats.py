@@ -2,14 +2,15 @@
 
 COVERED = (
     "compilers read nothing but the system, their toolkit and the source that they are given",
-    "host code of candidates, while they are built or recorded, and code of problem files on the CPU: the same, and no "
-    "network, no other processes, nothing left behind",
+    "host code of candidates, while they are built, recorded or measured on a GPU, and of problem files: the same, "
+    "and no network, no other processes, nothing left behind",
     "C++ candidates that are measured run in a process with no files, no network and no other processes",
     "what compilers print is cut down to the candidate's own words",
     "received runs, weights and traces: no links are followed, no host is asked that you did not name",
 )
 NOT_COVERED = (
-    "candidates measured on a GPU, and problem files there, run with your rights: measure what you would run yourself",
+    "the GPU: code that is measured there may use its time and memory until it is stopped",
+    "results for a problem file are as good as the file: its own code says what is right",
     "faults of the kernel, of drivers and of compilers; side channels by time and load",
     "what lies in the system's folders, in toolkits and in this Python's packages can be read",
 )

@@ -181,7 +181,7 @@ def _supervise_job(job: Mapping[str, Any], walls: Walls, base: str, number: int,
 
 
 def _work(job: Mapping[str, Any], walls: Walls, nested: bool, scratch: str, data: int) -> None:
-    """The worker: walls itself in, calls the function and answers; does not return."""
+    """The worker: walls itself in, calls the function and answers, or lets it converse; does not return."""
     os.setpgid(0, 0)
     os.closerange(3, data)
     os.closerange(data + 1, _MOST_DESCRIPTORS)
@@ -193,10 +193,15 @@ def _work(job: Mapping[str, Any], walls: Walls, nested: bool, scratch: str, data
         os.chdir(scratch)
         writable = (scratch, *(("/dev/shm",) if nested else ()))
         confine(walls.around(writable, alone=nested, own_users=False), job["limits"])
-        payload = _receive(channel)
         module, _, name = job["function"].partition(":")
-        _send(channel, ANSWER, getattr(importlib.import_module(module), name)(payload))
+        function = getattr(importlib.import_module(module), name)
+        if job.get("conversation"):
+            function(channel)
+        else:
+            _send(channel, ANSWER, function(_receive(channel)))
     except BaseException as error:
+        if job.get("conversation"):
+            os._exit(1)  # nobody reads an answer
         _send(channel, RAISED, f"{type(error).__name__}: {error}"[:_TEXT_CHARACTERS].encode(errors="replace"))
     finally:
         os._exit(0)

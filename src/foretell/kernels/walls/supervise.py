@@ -24,6 +24,7 @@ _KILL = 9  # the module of signals takes longer to import than all of this
 _ENDED = ("Z", "X")
 _BLOCK_BYTES = 512  # of `st_blocks`
 _LEAST_PAUSE = 10  # how many times as long as looking at the files took nobody looks at them again
+_CLOSED = select.POLLHUP | select.POLLRDHUP | select.POLLERR
 
 
 def supervise(
@@ -52,14 +53,14 @@ def supervise(
     if handle >= 0:
         waiter.register(handle, select.POLLIN)
     for lifeline in lifelines:
-        waiter.register(lifeline, select.POLLHUP)
+        waiter.register(lifeline, select.POLLRDHUP)
     reason = ""
     look_again = 0.0
     while not reason:
         ready = dict(waiter.poll(LOOK_S * 1e3))
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
             break
-        if any(ready.get(lifeline, 0) & (select.POLLHUP | select.POLLERR) for lifeline in lifelines):
+        if any(ready.get(lifeline, 0) & _CLOSED for lifeline in lifelines):
             reason = "abandoned"
         else:
             reason = _excess(child, most_processes, most_bytes, namespace)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,74 +13,16 @@ from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.judge import Judge
 from foretell.kernels.bench.gpu.session import Session
 from foretell.kernels.bench.gpu.watch import Snapshot
-from foretell.kernels.bench.gpu.worker import describe, obey
+from foretell.kernels.bench.gpu.worker import describe, obey, open_session
 from foretell.kernels.device import Device
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.task import Task, Workload
-from foretell.kernels.tasks import from_spec
+from foretell.testing.host import Host, HostEvent
 
-DEVICE = Device("stand-in", "gpu", 1, 1e9, 1e13, {}, 1 << 30, 1 << 20, 16, ("torch", "triton"), "")
+DEVICE = Device("stand-in", "gpu", 1, 1e9, 1e13, {"float32": 1e13}, 1 << 30, 1 << 20, 16, ("torch", "triton"), "")
 EFFORT = GpuEffort(clock_slack_s=1.0, run_timeout_s=60.0, memory_slack_us=5000.0, most_pairs=10)
-
-
-class HostEvent:
-    def __init__(self) -> None:
-        self.at_s = 0.0
-
-    def record(self, _: int) -> None:
-        self.at_s = time.perf_counter()
-
-    def elapsed_us(self, end: HostEvent) -> float:
-        return max(1e6 * (end.at_s - self.at_s), 0.01)
-
-    def close(self) -> None:
-        pass
-
-
-class Host:
-    device = "cpu"
-    flush_bytes = 1 << 12
-
-    def __init__(self) -> None:
-        self.l2_bytes = 0
-
-    def stream(self) -> Any:
-        return None
-
-    def default_stream(self) -> Any:
-        return None
-
-    def using(self, _: Any) -> contextlib.AbstractContextManager[Any]:
-        return contextlib.nullcontext()
-
-    def handle(self, _: Any) -> int:
-        return 0
-
-    def event(self) -> HostEvent:
-        return HostEvent()
-
-    def synchronize(self) -> None:
-        pass
-
-    def capture(self, stream: Any, pool: Any, work: Callable[[int], None]) -> Callable[[], None]:
-        raise RuntimeError("nothing can be captured here")
-
-    def graph_pool(self) -> Any:
-        return None
-
-    def lendable(self, size: int) -> Any:
-        return torch.empty(size, dtype=torch.uint8)
-
-    def persisting_l2_bytes(self) -> int:
-        return self.l2_bytes
-
-    def forbid_persisting_l2(self) -> None:
-        pass
-
-    def let_go(self) -> None:
-        pass
 
 
 class LocalWorker:
@@ -91,7 +32,6 @@ class LocalWorker:
         self.platform = platform
         self._session: Session | None = None
         self._snapshot = Snapshot()
-        self.lent: tuple[list[list[list[Any]]], list[list[list[Any]]]] = ([], [])
         self.asked: list[str] = []
         self.starts = 0
 
@@ -114,9 +54,7 @@ class LocalWorker:
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         self.asked.append(command["do"])
         if command["do"] == "task":
-            task, (inputs, rings) = from_spec(command["spec"]), self.lent
-            sets = (command["checked"], command["timed"], command["destinations"])
-            self._session = Session(self.platform, task, inputs, rings, *sets)
+            self._session = open_session(self.platform, command, os.dup(command["memory"]))
             return {}
         if command["do"] == "close":
             return {}
@@ -161,5 +99,4 @@ def judge_of(
     platform = platform or Host()
     worker = LocalWorker(platform)
     judge = Judge(task, worker, device, effort, platform=platform)
-    worker.lent = judge.lent
     return judge, worker

@@ -75,7 +75,6 @@ def _bench(platform: Host) -> tuple[GpuBench, LocalWorker]:
 def test_memory_that_a_worker_keeps_is_freed_by_a_new_one() -> None:
     bench, worker = _bench(Full(1))
     judge = bench._judge_of(softmax())
-    worker.lent = judge.lent
     assert worker.starts > 0
     assert judge.judge(Candidate("softmax", "torch", HONEST)).ok
     bench.close()

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 
+from foretell.kernels.bench.gpu.apart import JudgeApart, MemoryFull
 from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.device import detect_gpu
 from foretell.kernels.bench.gpu.exhibit import Arena
 from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerHandle
 from foretell.kernels.bench.gpu.judge import Judge
-from foretell.kernels.bench.gpu.platform import Cuda, Platform
+from foretell.kernels.bench.gpu.platform import Cuda, Platform, name_of
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
@@ -23,10 +24,6 @@ from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
 from foretell.kernels.tasks.refusal import BadTask, Refusal
-
-
-class _MemoryFull(Exception):
-    """The device's memory does not suffice for a task's data, as far as it is free."""
 
 
 class GpuBench:
@@ -47,10 +44,10 @@ class GpuBench:
         self.device: Device = device or detect_gpu()
         self._effort = effort
         self._builders = BuilderPool(capability_of(self.device), builders, True, self.device.cores)
-        self._worker: Worker = worker or WorkerHandle()
         self._platform: Platform = platform or Cuda()
+        self._worker: Worker = worker or WorkerHandle(name_of(self._platform))
         self._arena = Arena(self._platform)
-        self._judge: tuple[str, Judge] | None = None
+        self._judge: tuple[str, Judge | JudgeApart] | None = None
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
 
@@ -107,31 +104,34 @@ class GpuBench:
         self._judge[1].close()
         self._judge = None
 
-    def _judge_of(self, task: Task) -> Judge:
-        if self._judge is None or self._judge[0] != task.identity:
+    def _judge_of(self, task: Task) -> Judge | JudgeApart:
+        if self._judge is None or self._judge[0] != task.identity or not self._judge[1].alive:
             self._retire()
             try:
                 judge = self._new_judge(task)
-            except _MemoryFull:  # a worker may keep what a candidate left, the arena what a larger task needed
+            except MemoryFull:  # a worker may keep what a candidate left, the arena what a larger task needed
                 self._free_memory()
                 try:
                     judge = self._new_judge(task)
-                except _MemoryFull as full:
+                except MemoryFull as full:
                     what = f"the data of {task.name} does not fit into the memory of {self.device.name}"
                     raise BadTask(Refusal.TOO_LARGE, what, "data that fits", "use smaller sizes (--size)") from full
             self._judge = (task.identity, judge)
         return self._judge[1]
 
-    def _new_judge(self, task: Task) -> Judge:
+    def _new_judge(self, task: Task) -> Judge | JudgeApart:
+        """A judge: in this process for the library's own tasks, and behind walls for any other, whose code it runs."""
+        if task.kind != "library":
+            return JudgeApart(task, self._worker, self.device, self._effort, name_of(self._platform))
         from torch import OutOfMemoryError
 
         try:
             return Judge(task, self._worker, self.device, self._effort, self._platform, self._arena)
         except OutOfMemoryError as error:
-            raise _MemoryFull from error
+            raise MemoryFull from error
         except BadTask as refused:
             if isinstance(refused.__cause__, OutOfMemoryError):
-                raise _MemoryFull from refused
+                raise MemoryFull from refused
             raise
 
     def _free_memory(self) -> None:

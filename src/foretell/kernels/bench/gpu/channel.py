@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import struct
 import time
 from typing import Any
 
 LONGEST = 64 << 20
-_MOST_DESCRIPTORS = (1 << 31) - 1
+_MARK = b"D"
 
 
 class Forged(Exception):
     """What was sent is no message."""
-
-
-def close_all_but(kept: int) -> None:
-    """Close every descriptor but the standard ones and `kept`: a forked process must not hold its server's channels."""
-    os.closerange(3, kept)
-    os.closerange(kept + 1, _MOST_DESCRIPTORS)
 
 
 def receive(connection: Any, timeout_s: float) -> bytes:
@@ -32,6 +27,27 @@ def receive(connection: Any, timeout_s: float) -> bytes:
     if not 0 <= size <= LONGEST:
         raise Forged(f"a message of {size} bytes was announced")
     return _exactly(connection.fileno(), size, deadline)
+
+
+def send_descriptor(connection: Any, descriptor: int) -> None:
+    """Hand a descriptor to the other end; this process keeps its own."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as channel:
+        socket.send_fds(channel, [_MARK], [descriptor])
+
+
+def receive_descriptor(connection: Any, timeout_s: float) -> int:
+    """One descriptor of `send_descriptor`; TimeoutError, EOFError, or Forged where something else was sent."""
+    waiter = select.poll()
+    waiter.register(connection.fileno(), select.POLLIN)
+    if not waiter.poll(timeout_s * 1e3):
+        raise TimeoutError
+    with socket.socket(fileno=os.dup(connection.fileno())) as channel:
+        mark, descriptors, _, _ = socket.recv_fds(channel, len(_MARK), 1, socket.MSG_CMSG_CLOEXEC)
+    if not mark:
+        raise EOFError
+    if mark != _MARK or len(descriptors) != 1:
+        raise Forged("no descriptor was sent")
+    return descriptors[0]
 
 
 def _exactly(descriptor: int, size: int, deadline: float) -> bytes:

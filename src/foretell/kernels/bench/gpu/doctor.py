@@ -32,13 +32,23 @@ def gpu_checks() -> list[Check]:
 
 
 def sandbox_checks() -> list[Check]:
-    """Whether CUDA works in the sandbox of what only runs on a GPU, and what was tried there."""
+    """Whether CUDA works in the sandbox of what runs on a GPU, and what was tried in the bench's processes there."""
     kind = available(server=True, gpu=True)
     if kind is None:
         return [Check("GPU: sandbox", unsafe() and None, f"{NoSandbox.what}; {NoSandbox.do}")]
     works, words = cuda_within(kind)
-    walls = verdict_check("GPU: sandbox", kind.value, probe_server(kind, gpu=True))
-    return [walls, Check("GPU: CUDA in the sandbox", works, words)]
+    found = [
+        verdict_check("GPU: sandbox", kind.value, probe_server(kind, gpu=True)),
+        Check("GPU: CUDA in the sandbox", works, words),
+    ]
+    if works:
+        from foretell.kernels.bench.gpu.platform import Cuda
+        from foretell.kernels.bench.gpu.probes import probe_judge, probe_worker
+
+        device = detect_gpu()
+        found.append(verdict_check("GPU: candidates", kind.value, probe_worker(Cuda(), device)))
+        found.append(verdict_check("GPU: problem files", kind.value, probe_judge(Cuda(), device)))
+    return found
 
 
 def _one(torch: Any, index: int) -> list[Check]:

@@ -1,12 +1,15 @@
 """The judge: owns inputs and expected values, asks the worker to run, and decides.
 
-Its process runs no foreign code. Inputs and the buffers for outputs are its own device memory, lent to the worker; what
-the outputs must be stays in memory that the worker cannot map.
+Its process runs no candidate; where the task is not the library's it runs that task's code, behind the sandbox's walls
+(`judge_job`). Inputs and the buffers for outputs are its own device memory, lent to the worker; what the outputs must
+be stays in memory that the worker cannot map.
 """
 
 from __future__ import annotations
 
+import base64
 import os
+import pickle
 import secrets
 import statistics
 import time
@@ -16,7 +19,7 @@ from typing import Any
 
 from foretell.kernels.bench.gpu.compare import mismatch, rounding_noise
 from foretell.kernels.bench.gpu.exhibit import Arena, Exhibit
-from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
+from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.statistics import combine, surely_below, tight_enough, timing
@@ -62,11 +65,17 @@ class Judge:
         started = time.perf_counter()
         self._exhibits = [self._exhibit(workload, timed=True) for workload in task.workloads]
         self._exhibits += [self._exhibit(workload, timed=False) for workload in task.extra]
-        self._lend(arena or Arena(self._platform))
+        self._arena = arena or Arena(self._platform)
+        self._lend()
         self.spent_s["make"] += time.perf_counter() - started
         self._opened_at = -1
         self._dirty = False
         self._overhead_s: dict[int, float] = {}
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can judge: always, in the process of those who ask it."""
+        return True
 
     def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
         """Check and time one candidate. Failures are values; DeviceLost where no worker can be had.
@@ -143,10 +152,10 @@ class Judge:
         rings = [plain] * len(kept)  # what they are to be like, until they are lent
         return Exhibit(workload, checked, timed_sets, redraws, kept, wanted, bounds, [], rings, seen.destinations)
 
-    def _lend(self, arena: Arena) -> None:
+    def _lend(self) -> None:
         """Put copies of the inputs, and room for outputs, where the worker can reach them; nothing else lies there."""
         likes = [t for e in self._exhibits for group in (e.kept, e.rings) for each in group for t in leaves(each)]
-        placed = iter(arena.place(likes))
+        placed = iter(self._arena.place(likes))
         for exhibit in self._exhibits:
             exhibit.inputs = [rebuilt(each, placed) for each in exhibit.kept]
             exhibit.rings = [rebuilt(each, placed) for each in exhibit.rings]
@@ -171,25 +180,30 @@ class Judge:
         return [e.inputs for e in self._exhibits], [e.rings for e in self._exhibits]
 
     def ensure_open(self) -> None:
-        """A worker that knows the task; started or told anew where needed."""
+        """A worker that knows the task; started or told anew where needed. Raises DeviceLost if there can be none."""
         self._worker.start()
         if self._opened_at == self._worker.starts:
             return
-        from multiprocessing.reduction import ForkingPickler
-
-        import torch.multiprocessing.reductions  # noqa: F401 - teaches the pickler to lend device memory
-
         started = time.perf_counter()
         self._platform.synchronize()
-        self._worker.ask(
-            self._effort.open_timeout_s,
-            do="task",
-            spec=self._task.spec,
-            lent=bytes(ForkingPickler.dumps(self.lent)),
-            checked=[e.checked for e in self._exhibits],
-            timed=[e.timed for e in self._exhibits],
-            destinations=[sorted(e.destinations) for e in self._exhibits],
-        )
+        memory = self._arena.descriptor()
+        try:
+            self._worker.ask(
+                self._effort.open_timeout_s,
+                do="task",
+                spec=self._task.spec,
+                memory=memory,
+                size=self._arena.size,
+                lent=base64.b64encode(pickle.dumps(self._arena.places(self.lent))).decode(),
+                checked=[e.checked for e in self._exhibits],
+                timed=[e.timed for e in self._exhibits],
+                destinations=[sorted(e.destinations) for e in self._exhibits],
+            )
+        except WorkerFailed as failure:
+            self._worker.stop()
+            raise DeviceLost(f"a worker could not take in the task: {failure}") from failure
+        finally:
+            os.close(memory)
         self._opened_at = self._worker.starts
         self.spent_s["open"] += time.perf_counter() - started
 

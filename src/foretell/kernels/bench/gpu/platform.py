@@ -1,14 +1,35 @@
-"""What judge and session need of the machine under them. `Cuda` is the real one; tests put a stand-in in its place."""
+"""What judge and session need of the machine under them. `Cuda` is the real one; tests put a stand-in in its place.
+
+Each process of a bench makes a platform of its own, from the name of its class (`name_of`, `named`).
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib import import_module
 from typing import Any, Protocol
 
 import torch
 
 from foretell.kernels.bench.gpu import driver
+from foretell.kernels.bench.gpu.lending import DeviceMemory
+from foretell.kernels.bench.gpu.tuning import hurry_autotuner
+
+
+class Lendable(Protocol):
+    """Memory that another process can be lent: a tensor over its `bytes`, and a descriptor for the borrower."""
+
+    @property
+    def bytes(self) -> Any: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def descriptor(self) -> int:
+        """For the caller to close once it is handed over."""
+        ...
 
 
 class Platform(Protocol):
@@ -20,6 +41,10 @@ class Platform(Protocol):
 
     device: str
     flush_bytes: int
+
+    def open(self) -> str:
+        """Get ready before any foreign code runs; the device's name."""
+        ...
 
     def stream(self) -> Any: ...
 
@@ -39,7 +64,13 @@ class Platform(Protocol):
 
     def graph_pool(self) -> Any: ...
 
-    def lendable(self, size: int) -> Any: ...
+    def lendable(self, size: int) -> Lendable:
+        """So many bytes or a few more in an allocation of their own, so that nothing else is lent with them."""
+        ...
+
+    def borrow(self, descriptor: int, size: int) -> Lendable:
+        """What another process lends; takes over the descriptor."""
+        ...
 
     def persisting_l2_bytes(self) -> int: ...
 
@@ -53,6 +84,14 @@ class Cuda:
 
     device = "cuda"
     flush_bytes = 128 << 20  # more than twice an H200's L2
+
+    def open(self) -> str:
+        torch.cuda.init()
+        major, minor = torch.cuda.get_device_capability()
+        os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders: extensions are found built
+        torch.zeros(1, device=self.device)
+        hurry_autotuner()
+        return str(torch.cuda.get_device_name())
 
     def stream(self) -> Any:
         return torch.cuda.Stream()
@@ -84,10 +123,12 @@ class Cuda:
     def graph_pool(self) -> Any:
         return torch.cuda.graph_pool_handle()
 
-    def lendable(self, size: int) -> Any:
-        """Bytes in an allocation of their own, so that nothing else lies in what another process may map."""
-        with torch.cuda.use_mem_pool(torch.cuda.MemPool()):
-            return torch.empty(size, dtype=torch.uint8, device=self.device)
+    def lendable(self, size: int) -> DeviceMemory:
+        torch.zeros(1, device=self.device)  # makes torch's context the current one
+        return DeviceMemory.make(size)
+
+    def borrow(self, descriptor: int, size: int) -> DeviceMemory:
+        return DeviceMemory.borrow(descriptor, size)
 
     def persisting_l2_bytes(self) -> int:
         return driver.persisting_l2_bytes()
@@ -96,8 +137,7 @@ class Cuda:
         driver.forbid_persisting_l2()
 
     def let_go(self) -> None:
-        """Give back what another process lent, and what this one keeps in reserve."""
-        torch.cuda.ipc_collect()
+        """Give back what this process keeps in reserve."""
         torch.cuda.empty_cache()
 
 
@@ -112,3 +152,15 @@ def _capturing(graph: Any, stream: Any, pool: Any) -> Iterator[None]:
                 graph.capture_end()
             raise
         graph.capture_end()
+
+
+def name_of(platform: Platform) -> str:
+    """The name by which another process makes such a platform."""
+    return f"{type(platform).__module__}:{type(platform).__qualname__}"
+
+
+def named(name: str) -> Platform:
+    """A platform of the class that is called `module:class`."""
+    module, _, kind = name.partition(":")
+    made: Platform = getattr(import_module(module), kind)()
+    return made

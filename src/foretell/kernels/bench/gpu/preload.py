@@ -1,5 +1,9 @@
 """Imported once by the fork server, so that every worker and builder starts with the heavy modules in place."""
 
+import os
+
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # a pool of processes wants memory shared by names
+
 import torch
 import torch._dynamo  # the first dispatch mode would import it, inside a measurement
 import torch._subclasses.fake_tensor

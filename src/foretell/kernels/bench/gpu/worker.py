@@ -1,71 +1,69 @@
 """The worker's loop: takes commands from the judge, runs candidates on the device, answers in JSON.
 
-Started by a fork server that has torch and Triton imported but no CUDA context, so that a new worker after a broken one
-is ready in well under a second. Answers are JSON and never pickles: the judge reads nothing executable from here.
+A job of the sandbox's server for GPUs, which has torch and Triton imported but no CUDA context, so that a new worker
+after a broken one is ready in well under a second. Answers are JSON and never pickles: the judge reads nothing
+executable from here. Its files are those of its own scratch folder; what a builder made comes with the candidate.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import faulthandler
 import json
 import os
 import pickle
-import resource
-import tempfile
+import shutil
+import socket
 import traceback
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-from foretell.kernels.bench.gpu.channel import close_all_but
+from foretell.kernels.bench.gpu.channel import receive_descriptor
 from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import diagnostics, plain
-from foretell.kernels.sandbox import scrubbed_environment
 from foretell.kernels.store.locations import cache_dir
 
 MESSAGE_CHARACTERS = 2000
 OUT_OF_MEMORY = "out of device memory"
+_DESCRIPTOR_TIMEOUT_S = 10.0
 
 
-def main(connection: Connection, gpu: str, cache: str, scratch: str) -> None:
-    """Serve one judge until it hangs up. Runs in a fresh process of its own session."""
-    os.setsid()
-    kept = scrubbed_environment()
-    os.environ.clear()
-    os.environ.update(kept, FORETELL_CACHE=cache, TRITON_CACHE_DIR=f"{cache}/triton", CUDA_VISIBLE_DEVICES=gpu)
-    os.environ["HOME"] = cache
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{cache}/inductor"
-    os.environ["TMPDIR"] = tempfile.mkdtemp(dir=scratch)
-    close_all_but(connection.fileno())
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
+def serve(channel: socket.socket) -> None:
+    """Serve one judge until it hangs up, beginning with a message that says on which GPU and platform."""
+    connection = Connection(channel.detach())
+    opening = json.loads(connection.recv_bytes())
+    base = cache_dir()
+    os.environ.update(
+        CUDA_VISIBLE_DEVICES=opening["gpu"],
+        TRITON_CACHE_DIR=str(base / "triton"),
+        TORCHINDUCTOR_CACHE_DIR=str(base / "inductor"),
+    )
     faulthandler.disable()
-    _serve(connection)
+    _serve(connection, opening["platform"], base)
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, platform_name: str, base: Path) -> None:
     import gc
 
     try:
-        platform, snapshot = _ready()
+        platform, snapshot, name = _ready(platform_name)
     except Exception as error:  # whatever keeps a worker from starting is the machine's fault, and must be told
         text = f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS]
         _answer(connection, {"status": "infrastructure", "message": text, "sticky": True})
         raise
-    import torch
-
     gc.freeze()
     session: Any = None
-    base, source = cache_dir(), None
-    _answer(connection, {"ready": torch.cuda.get_device_name()})
+    source: str | None = None
+    _answer(connection, {"ready": name})
     while True:
         try:
             raw = connection.recv_bytes()
         except EOFError:
             return
         command: dict[str, Any] = pickle.loads(raw)  # from the judge, who trusts himself
+        memory = receive_descriptor(connection, _DESCRIPTOR_TIMEOUT_S) if command["do"] == "task" else None
         try:
             if command["do"] in ("task", "close"):
                 if session is not None:
@@ -73,14 +71,14 @@ def _serve(connection: Connection) -> None:
                 session = None
                 gc.collect()
                 platform.let_go()
-                if command["do"] == "task":
-                    session = open_session(platform, command)
+                if memory is not None:
+                    session = open_session(platform, command, memory)
                 _answer(connection, {"ok": True})
                 continue
             assert session is not None
             if command["do"] in ("load", "unload"):
+                _settle(source, command, base)
                 source = command.get("source")
-                built.use(source, base)
             _answer(connection, {"ok": True} | (obey(session, command, snapshot) or {}))
         except BaseException as error:
             fault = describe(_first_fatal(error, platform), source)
@@ -89,8 +87,18 @@ def _serve(connection: Connection) -> None:
                 os._exit(1)
 
 
-def _ready() -> tuple[Any, Any]:
-    """The platform with a CUDA context, and the state of the process before any candidate has run.
+def _settle(before: str | None, command: dict[str, Any], base: Path) -> None:
+    """Have the caches hold what was built for the candidate that comes, and nothing of the one before."""
+    built.use(None, base)
+    if before is not None:
+        shutil.rmtree(built.built_dir(before, base), ignore_errors=True)
+    if command["do"] == "load":
+        built.keep(command["source"], command.get("files", {}))
+        built.use(command["source"], base)
+
+
+def _ready(platform_name: str) -> tuple[Any, Any, str]:
+    """The platform, ready; the state of the process before any candidate has run; the device's name.
 
     What the fork server could not import is imported here, before any candidate's clock runs.
     """
@@ -98,32 +106,29 @@ def _ready() -> tuple[Any, Any]:
 
     import foretell.kernels.bench.gpu.preload
     import foretell.kernels.bench.gpu.session  # noqa: F401 - before any candidate
-    from foretell.kernels.bench.gpu.platform import Cuda
-    from foretell.kernels.bench.gpu.tuning import hurry_autotuner
+    from foretell.kernels.bench.gpu.platform import named
     from foretell.kernels.bench.gpu.watch import Snapshot
 
-    torch.cuda.init()
-    major, minor = torch.cuda.get_device_capability()
-    os.environ["TORCH_CUDA_ARCH_LIST"] = f"{major}.{minor}"  # as in the builders, so that extensions are found built
-    torch.zeros(1, device="cuda")
+    platform = named(platform_name)
+    name = platform.open()
     with contextlib.suppress(
         ImportError
     ):  # no setuptools here: candidates that import it fail, with that as the reason
         import torch.utils.cpp_extension  # not in the fork server: importing it looks for a GPU
     torch.set_grad_enabled(False)
-    hurry_autotuner()
-    platform = Cuda()
     platform.forbid_persisting_l2()
     torch.backends.cuda.matmul.allow_tf32 = False
-    return platform, Snapshot()
+    return platform, Snapshot(), name
 
 
-def open_session(platform: Any, command: dict[str, Any]) -> Any:
-    """The session that a `task` command asks for."""
+def open_session(platform: Any, command: dict[str, Any], memory: int) -> Any:
+    """The session that a `task` command asks for, in the memory that a descriptor stands for."""
+    from foretell.kernels.bench.gpu.exhibit import found_in
     from foretell.kernels.bench.gpu.session import Session
     from foretell.kernels.tasks import from_spec
 
-    inputs, rings = pickle.loads(command["lent"])
+    lent = platform.borrow(memory, command["size"]).bytes
+    inputs, rings = found_in(lent, pickle.loads(base64.b64decode(command["lent"])))
     sets = (command["checked"], command["timed"], command["destinations"])
     return Session(platform, from_spec(command["spec"]), inputs, rings, *sets)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from foretell.kernels.profiles import PROBE_LIMITS, Limits
-from foretell.kernels.sandbox.forkserver import Ending, ForkServer, JobFailed
+from foretell.kernels.sandbox.forkserver import ForkServer
+from foretell.kernels.sandbox.jobs import Ending, JobFailed
 
 _MODULE = "foretell.kernels.walls.probes.excess"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from foretell.kernels.profiles import PROBE_LIMITS
 from foretell.kernels.sandbox.command import run_in
-from foretell.kernels.sandbox.forkserver import ForkServer, JobFailed
+from foretell.kernels.sandbox.forkserver import ForkServer
+from foretell.kernels.sandbox.jobs import JobFailed
 from foretell.kernels.sandbox.kinds import Kind
 from foretell.kernels.sandbox.probes.decoys import Decoys
 from foretell.kernels.sandbox.probes.limits import LIMITS

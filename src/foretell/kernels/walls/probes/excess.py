@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
 import time
+from multiprocessing.connection import Connection
 
 _CHUNK_BYTES = 1 << 20
 
@@ -49,3 +51,9 @@ def run(payload: bytes) -> bytes:
     names: dict[str, str] = {}
     exec(compile(payload, "payload.py", "exec"), names)
     return names["answer"].encode()
+
+
+def converse(channel: socket.socket) -> None:
+    """Execute a first message as Python, which is given the `connection`. For tests of conversations."""
+    connection = Connection(channel.detach())
+    exec(compile(connection.recv_bytes(), "message.py", "exec"), {"connection": connection})

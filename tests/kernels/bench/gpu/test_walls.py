@@ -1,0 +1,139 @@
+"""The GPU bench's processes behind the sandbox's walls, on the CPU: candidates in the worker, problems in the judge."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from foretell.kernels.bench.gpu.apart import JudgeApart
+from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerHandle
+from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.probes import probe_judge, probe_worker
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.sandbox import available
+from foretell.kernels.sandbox.probes.decoys import Decoys
+from foretell.kernels.sandbox.probes.verdict import Verdict
+from foretell.kernels.task import Task
+from foretell.kernels.tasks import BadTask, Refusal, kernelbench
+from foretell.testing.host import Host
+from tests.kernels.bench.gpu.host import DEVICE, EFFORT, softmax
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or available(server=True, gpu=True) is None, reason="no sandbox works here"
+)
+HOST = "foretell.testing.host:Host"
+HONEST = "import torch\ndef kernel(x):\n    return torch.softmax(x, dim=1)\n"
+PROBLEM = """
+import torch, torch.nn as nn
+BEFORE
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = nn.Linear(n, n)
+    def forward(self, x):
+        return torch.relu(self.layer(x))
+def get_inputs():
+    WHILE
+    return [torch.randn(8, 16)]
+def get_init_inputs():
+    return [16]
+"""
+SAME = """
+import torch, torch.nn as nn
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layer = nn.Linear(n, n)
+    def forward(self, x):
+        return self.layer(x).clamp(min=0)
+"""
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[WorkerHandle]:
+    made = WorkerHandle(HOST)
+    yield made
+    made.close()
+
+
+def problem(before: str = "", during: str = "pass") -> Task:
+    return kernelbench.from_text(PROBLEM.replace("BEFORE", before).replace("WHILE", during), "relu_layer")
+
+
+def judged(worker: WorkerHandle, source: str) -> Measurement:
+    return Judge(softmax(), worker, DEVICE, EFFORT, Host()).judge(Candidate("softmax", "torch", source))
+
+
+def test_an_honest_candidate_is_measured(worker: WorkerHandle) -> None:
+    assert judged(worker, HONEST).ok
+
+
+@pytest.mark.parametrize("probe", [probe_worker, probe_judge])
+def test_nothing_can_be_reached(probe: Callable[..., Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORETELL_TEST_SECRET", "very-secret-value")
+    verdict = probe(Host(), DEVICE, tmp_path)
+    assert verdict.breaches == () and verdict.attempts >= 60
+
+
+def test_an_honest_problem_is_judged_apart(worker: WorkerHandle) -> None:
+    task = problem()
+    judge = JudgeApart(task, worker, DEVICE, EFFORT, HOST)
+    try:
+        right = judge.judge(Candidate(task.key, "torch", SAME))
+        wrong = judge.judge(Candidate(task.key, "torch", SAME.replace("min=0", "min=0.5")))
+        again = judge.judge(Candidate(task.key, "torch", SAME + "# once more\n"))
+    finally:
+        judge.close()
+    assert right.ok and again.ok, (right.message, again.message)
+    assert right.device == DEVICE.id
+    assert wrong.status is Status.WRONG
+    assert judge.spent_s["make"] > 0
+    assert not worker.alive
+
+
+@pytest.mark.parametrize(
+    ("during", "words"),
+    [("import os; os._exit(0)", "ended its process"), ("import time; time.sleep(3600)", "did not finish within"),
+     ("raise ValueError('no data')", "no data")],
+)  # fmt: skip
+def test_what_a_problem_does_is_its_own_fault(worker: WorkerHandle, during: str, words: str) -> None:
+    with pytest.raises(BadTask, match=words) as refused:
+        JudgeApart(problem(during=during), worker, DEVICE, replace(EFFORT, task_timeout_s=3.0), HOST)
+    assert refused.value.reason is Refusal.DOES_NOT_RUN
+
+
+def test_a_judge_that_is_gone_is_told(worker: WorkerHandle) -> None:
+    task = problem("calls = 0", "global calls; calls += 1\n    if calls > 8: import os; os._exit(3)")
+    judge = JudgeApart(task, worker, DEVICE, EFFORT, HOST)
+    with pytest.raises(DeviceLost, match="exit code 3"):
+        for number in range(9):
+            judge.judge(Candidate(task.key, "torch", f"{SAME}# {number}\n"))
+    assert not judge.alive
+    judge.close()
+
+
+def test_nothing_of_a_candidate_outlives_its_worker(worker: WorkerHandle, tmp_path: Path) -> None:
+    """A child that leaves the session, closes its descriptors and ignores signals is gone with the worker."""
+    source = (
+        "import ctypes, os, signal, time, torch\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    ctypes.CDLL(None).prctl(15, b'MARKER', 0, 0, 0)\n"
+        "    os.closerange(0, 1000)\n"
+        "    time.sleep(3600)\n"
+        "def kernel(x):\n"
+        "    return torch.softmax(x, dim=1)\n"
+    )
+    with Decoys(tmp_path) as decoys:
+        assert judged(worker, source.replace("MARKER", decoys.target.process_name)).ok
+        worker.stop()
+        worker.await_end()
+        assert decoys.damage() == []
