@@ -20,7 +20,8 @@ numbers drawn there.
 
 Each has a candidate that is the reference itself, and {kernels} have a Triton kernel besides. *Recorded*, *explained*
 and *forecast* are done without a GPU, for an H200. What must be refused (random numbers in `forward`, inputs that the
-reference overwrites, shapes that depend on values) is listed with its reason.
+reference overwrites, shapes that depend on values) is listed with its reason; the last kind can be measured, outside a
+graph, and not recorded.
 """
 TABLE = """\
 ## All
@@ -62,7 +63,8 @@ def page(rows: Mapping[str, Any], refused: Mapping[str, str]) -> str:
 
 
 def _state(status: Mapping[str, Any]) -> str:
-    return "measured" if status else "not measured yet"
+    ways = ", ".join(sorted({str(each["timed"]) for each in status.values()}))
+    return f"measured ({ways})" if status else "not measured yet"
 
 
 def _words(text: str) -> str:
@@ -78,7 +80,7 @@ def _measured(rows: Mapping[str, Any], good: Mapping[str, Any], refused: Mapping
     kept = sum(all(each["status"] != "ok" for each in found.values()) for found in again)
     lines = [f"| measured on the H200 | {len(fine)} of {len(good)} |"]
     if again:
-        lines.append(f"| to be refused, and refused there | {kept} of {len(again)} |")
+        lines.append(f"| refused without a GPU, and refused there too | {kept} of {len(again)} |")
     timed = Counter(each["timed"] for found in seen.values() for each in found.values() if each["status"] == "ok")
     lines.append(f"| candidates by how they were timed | {', '.join(f'{n} {way}' for way, n in timed.items())} |")
     errors = {"plain": [], "triton": []}  # type: dict[str, list[float]]
