@@ -251,7 +251,7 @@ def test_in_the_loop(device: Device) -> None:
     assert json.dumps(device.calls("input")) == '[["tap", "1", "2"]]'
 
 
-@pytest.mark.parametrize(("settle_s", "waits"), [(1.0, True), (0.0, False)])
+@pytest.mark.parametrize(("settle_s", "waits"), [(60.0, True), (0.0, False)])
 def test_it_comes_to_rest_after_an_action(device: Device, settle_s: float, waits: bool) -> None:
     guarded = GuardedScreen(AdbScreen(settle_s=settle_s), NotingGuard(), "goal")
     for _ in range(2):

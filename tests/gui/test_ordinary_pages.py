@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gui_ordinary import STYLES, judged
+from benchmarks.gui_ordinary import judged
 from foretell.gui.critic import EmbeddedCritic
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", ["bright", pytest.param("dark", marks=pytest.mark.full)])
 def test_right_clicks_are_left_alone_and_stray_ones_are_doubted_more(browser: Any, style: str) -> None:
     found = list(judged(browser, EmbeddedCritic(pictures=False), (800, 600), style))
     assert len(found) >= 10
