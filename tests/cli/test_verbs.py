@@ -71,7 +71,7 @@ class TestTasks:
         shown = invoke("tasks", only).stdout
         assert "def kernel(" in shown and "--language triton" in shown
         assert invoke("tasks", "softmax", "--kind", "gpu", "--reference").stdout == known["softmax"].references["torch"]
-        assert "is for a GPU only" in invoke("search", only).stderr
+        assert "is for a GPU only" in invoke("search", only, "--language", "cpp").stderr
         assert invoke("tasks", "--kind", "tpu").exit_code == 2
 
     def test_the_contract_of_a_language(self, invoke: Invoke) -> None:

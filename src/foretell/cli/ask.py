@@ -17,6 +17,7 @@ from foretell.cli.options import (
     language_option,
     policy_option,
     profile_option,
+    run_settings,
     seed_option,
     strategy_option,
 )
@@ -75,19 +76,10 @@ def ask(
     from foretell.kernels.search import UNPROPOSED
     from foretell.runs import existing_run
 
-    settings: dict[str, Any] = {
-        "policy": policy,
-        "forecaster": forecaster,
-        "profile": profile,
-        "seed": seed,
-        "measurements": measurements,
-        "seconds": seconds,
-        "candidates": candidates,
-        "strategy": strategy,
-    }
+    settings = run_settings(locals())
     there = existing_run(run)
     if there is None:
-        chosen = _new(run, task, language or "cpp", settings)
+        chosen = _new(run, task, language, settings)
     else:
         wanted = None if task is None else named_task(there, task)
         chosen = api.open_run(there, task=wanted, language=language, proposer=UNPROPOSED, **settings)
@@ -119,20 +111,17 @@ def ask(
     )
 
 
-def _new(run: str, task: str | None, language: str, settings: dict[str, Any]) -> Run:
+def _new(run: str, task: str | None, language: str | None, settings: dict[str, Any]) -> Run:
     from foretell import api
-    from foretell.inputs import load_task
     from foretell.kernels.search import UNPROPOSED
-    from foretell.parts import kind_of
 
     if task is None:
         raise BadInput(
             f"there is no run {run}",
             "a run, or --task to start one there",
-            command_line("ask", run, "--task", "softmax", "--language", language),
+            command_line("ask", run, "--task", "softmax", *(("--language", language) if language else ())),
         )
-    wanted = load_task(task, kind_of(language))
-    return api.new_run(wanted, language=language, proposer=UNPROPOSED, run=run, **settings)
+    return api.new_run(task, language=language, proposer=UNPROPOSED, run=run, **settings)
 
 
 def _larger(run: Run, settings: dict[str, Any]) -> bool:

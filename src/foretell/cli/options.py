@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,6 +93,14 @@ ReferenceMs = Annotated[
 ]
 
 
+RUN_SETTINGS = ("policy", "forecaster", "profile", "seed", "measurements", "seconds", "candidates", "strategy")
+
+
+def run_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run among the arguments of a verb that starts one; each verb has options for all of them."""
+    return {name: arguments[name] for name in RUN_SETTINGS}
+
+
 def profile_option(panel: str) -> Any:
     """How much effort a new run makes."""
     return typer.Option(
@@ -151,7 +160,7 @@ def language_option(panel: str) -> Any:
         "--language",
         metavar="LANGUAGE",
         help="Language of the candidates: cpp (this CPU); triton, cuda or torch (this machine's GPU).",
-        show_default="cpp",
+        show_default="cpp for what a CPU has, else triton",
         rich_help_panel=panel,
         autocompletion=names.one_of(names.LANGUAGES),
     )

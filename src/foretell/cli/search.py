@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from foretell.cli.options import (
     language_option,
     policy_option,
     profile_option,
+    run_settings,
     seed_option,
     strategy_option,
 )
@@ -115,7 +116,6 @@ def search(
     from foretell.cli.lm_report import LmReport
     from foretell.inputs import load_task
     from foretell.kernels.propose.warm import PREFIX
-    from foretell.parts import LANGUAGE, kind_of
     from foretell.runs import find_run
 
     if start is not None and resume is not None:
@@ -126,18 +126,7 @@ def search(
         if not use_catalogue:
             raise BadInput("--warm-start needs the catalogue that --no-catalogue ignores", "one of the two")
         proposer = PREFIX + (proposer or ("template" if start is None else "knobs"))
-    settings: dict[str, Any] = {
-        "policy": policy,
-        "forecaster": forecaster,
-        "profile": profile,
-        "seed": seed,
-        "measurements": measurements,
-        "seconds": seconds,
-        "candidates": candidates,
-        "strategy": strategy,
-        "proposer": proposer,
-        "use_catalogue": use_catalogue,
-    }
+    settings = run_settings(locals()) | {"proposer": proposer, "use_catalogue": use_catalogue}
     if resume is not None:
         there = find_run(resume)
         wanted = None if task is None else load_task(task, _kind_of_run(there, language))
@@ -145,11 +134,7 @@ def search(
     else:
         if task is None:
             raise BadInput("there is no task to search", "foretell search TASK", "foretell tasks")
-        if start is not None:
-            chosen = api.new_run(task, start=start, language=language, run=run, **settings)
-        else:
-            spoken = language or LANGUAGE
-            chosen = api.new_run(load_task(task, kind_of(spoken)), language=spoken, run=run, **settings)
+        chosen = api.new_run(task, start=start, language=language, run=run, **settings)
     resumed = resume is not None
     with chosen, make_view(progress_console(), chosen.parts.config.profile.budgets) as view:
         chosen.carry_on(view.on_event)
