@@ -100,7 +100,7 @@ def test_no_compiler(
 
 
 def test_full_disk_while_searching(bench: FakeBench, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(journal: Journal, event: str, payload: object) -> None:
+    def full(journal: Journal, event: str, *payload: object) -> None:
         raise StorageFull(journal.path, "No space left on device")
 
     monkeypatch.setattr(Journal, "append", full)
