@@ -16,7 +16,7 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.adapters.adb import AdbScreen, commands, typing
 from foretell.gui.adapters.loop import GuardedScreen
 from foretell.gui.adapters.screen import Fault, ScreenError
-from foretell.gui.observation import Proposal
+from foretell.gui.observation import Observation, Proposal
 from tests.gui.adapter_fakes import NotingGuard, Programs, png
 
 SIZE = (1000, 2000)
@@ -253,7 +253,11 @@ def test_in_the_loop(device: Device) -> None:
 
 @pytest.mark.parametrize(("settle_s", "waits"), [(60.0, True), (0.0, False)])
 def test_it_comes_to_rest_after_an_action(device: Device, settle_s: float, waits: bool) -> None:
+    def propose(observation: Observation, text: str) -> Proposal:
+        (device.folder / "screen.png").write_bytes(png(*SIZE, (observation.step, 9, 9)))  # the action's effect
+        return Proposal((Action(Kind.CLICK, Point(1, 2)),))
+
     guarded = GuardedScreen(AdbScreen(settle_s=settle_s), NotingGuard(), "goal")
     for _ in range(2):
-        guarded.step(lambda observation, text: Proposal((Action(Kind.CLICK, Point(1, 2)),)))
+        guarded.step(propose)
     assert (device.calls("adb").count(["exec-out", "screencap", "-p"]) > 2) is waits
