@@ -1,8 +1,9 @@
 """The walls around the GPU bench, on a machine with a GPU: what gets out, what still works, and what they cost.
 
-    python -m benchmarks.walls.measure [--output DIR]
+    python -m benchmarks.walls.measure [PART] [--output DIR]
 
-Writes walls.json (benchmarks/results by default) and prints a table. Takes about three minutes.
+Writes walls.json (into benchmarks/results by default), of which it leaves other parts as they are. All of it takes
+about three minutes.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def main() -> None:
     if arguments.part == "run":
         print(json.dumps(one_run()))
         return
-    found: dict[str, Any] = {"kind": str(available(server=True, gpu=True))}
+    place = arguments.output / "walls.json"
+    found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    found["kind"] = str(available(server=True, gpu=True))
     functions: dict[str, Callable[[], Any]] = {"probes": probes, "honest": honest, "speed": speed}
     for name in PARTS if arguments.part == "all" else (arguments.part,):
         try:
@@ -53,7 +56,7 @@ def main() -> None:
             found[name] = {"failed": f"{type(error).__name__}: {error}"}
         print(f"{name}: {json.dumps(found[name], indent=1)}", flush=True)
         arguments.output.mkdir(parents=True, exist_ok=True)
-        (arguments.output / "walls.json").write_text(json.dumps(found, indent=1) + "\n")
+        place.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def probes() -> dict[str, Any]:

@@ -44,7 +44,11 @@ def page(found: dict[str, Any]) -> str:
         speedup = f"{row['speedup']:.2f}" if row["speedup"] else ""
         cells = (row["problem"], row["form"], row["status"], speedup, row["timed"] or "", f"{row['wall_s']:.2f}")
         lines.append(f"| {' | '.join(cells)} |")
-    lines += [
+    return "\n".join([*lines, *(_costs(found["speed"]) if "speed" in found else ()), ""])
+
+
+def _costs(speed: dict[str, Any]) -> list[str]:
+    lines = [
         "",
         "## What it costs",
         "",
@@ -57,12 +61,12 @@ def page(found: dict[str, Any]) -> str:
     ]
     for part in ("triton", "cuda", "problem"):
         for name, words in (("walls", "yes"), ("none", "no")):
-            row = found["speed"][name][part]
+            row = speed[name][part]
             statuses = ", ".join(f"{count} {status}" for status, count in sorted(row["statuses"].items()))
             lines.append(f"| {part} | {words} | {row['per_second']:.1f} | {row['opening_s']:.2f} | {statuses} |")
-    starts = {name: found["speed"][name]["start_s"] for name in ("walls", "none")}
-    lines += ["", f"Starting the bench took {starts['walls']:.1f} s with walls and {starts['none']:.1f} s without.", ""]
-    return "\n".join(lines)
+    starts = {name: speed[name]["start_s"] for name in ("walls", "none")}
+    words = f"Starting the bench took {starts['walls']:.1f} s with walls and {starts['none']:.1f} s without."
+    return [*lines, "", words]
 
 
 if __name__ == "__main__":

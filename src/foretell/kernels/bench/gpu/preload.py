@@ -18,6 +18,11 @@ try:
     import triton
     import triton.backends.nvidia.compiler
     import triton.compiler
-    import triton.language  # noqa: F401
+    import triton.language
+
+    for place in (triton.runtime.cache, triton.compiler.compiler):  # where versions have it
+        if hasattr(place, "triton_key"):
+            place.triton_key()  # a hash of Triton's libraries, which takes it a second, once
+            break
 except ImportError:
     pass  # no Triton here: such candidates fail to build, with that as the reason
