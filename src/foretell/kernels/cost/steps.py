@@ -56,7 +56,7 @@ def times_of(program: Program, device: Device) -> ProgramTime:
     """Device and eager time of a Program's run, with the times of its steps."""
     steps: list[StepTime] = []
     clocks: dict[int, float] = {0: 0.0}
-    host_us = 0.0
+    host_us, issued = 0.0, 0
     for at, step in enumerate(program.run):
         match step:
             case Allocate():
@@ -67,7 +67,8 @@ def times_of(program: Program, device: Device) -> ProgramTime:
                 clocks[step.parent] = max(clocks.get(step.stream, 0.0), clocks.get(step.parent, 0.0))
             case _:
                 timed = _timed(at, step, program, device)
-                host_us += _host_us(step)
+                host_us += _host_us(step, warm=issued >= STEP_MODEL.warm_calls)
+                issued += isinstance(step, LibraryCall)
                 if timed is None:
                     continue
                 steps.append(timed)
@@ -79,10 +80,11 @@ def times_of(program: Program, device: Device) -> ProgramTime:
     return ProgramTime(tuple(steps), device_us, eager_us, host_us)
 
 
-def _host_us(step: Step) -> float:
+def _host_us(step: Step, warm: bool) -> float:
     if isinstance(step, LibraryCall):
         costs = STEP_MODEL.call_host_us
-        return costs.get(step.name, costs.get(family_of(step.operator) or "", STEP_MODEL.usual_call_host_us))
+        cost = costs.get(step.name, costs.get(family_of(step.operator) or "", STEP_MODEL.usual_call_host_us))
+        return cost * STEP_MODEL.later_share if warm else cost
     return STEP_MODEL.launch_host_us
 
 
@@ -136,7 +138,7 @@ def _launch(at: int, launch: Launch, program: Program, device: Device) -> StepTi
         size = sum(program.buffers[number].bytes for number in touched)
         us = STEP_MODEL.fixed_us + size / _bandwidth(device)
         return StepTime(at, launch.entry, us, STEP_MODEL.unknown_log2, "roofline", key, str(error))
-    doubt, reasons = STEP_MODEL.launch_log2, []
+    doubt, reasons = STEP_MODEL.launch_log2.get(found.bound, STEP_MODEL.usual_launch_log2), []
     for holds, added, reason in (
         (found.cut, STEP_MODEL.cut_log2, "too long to follow to its end"),
         (found.unknown > STEP_MODEL.unknown_share, STEP_MODEL.data_log2, "addresses depend on data"),
