@@ -41,6 +41,7 @@ RESULTS = Path("benchmarks/results/robustness.json")
 ROWS, ROWS_OF_TASK, SAMPLES = 200_000, 500, 30
 EVENTS = 50_000
 REPEATS = 20
+LOADS = 5
 
 
 def filled(folder: Path) -> Path:
@@ -105,7 +106,7 @@ def journal_part(folder: Path) -> dict[str, Any]:
     run_dir = folder / "run"
     _long_run(run_dir, EVENTS)
     journal = run_dir / "journal.jsonl"
-    load_s = min(_cpu_s(lambda: load_run(run_dir)) for _ in range(2))
+    load_s = min(_cpu_s(lambda: load_run(run_dir)) for _ in range(LOADS))
     state = load_run(run_dir)
     report = run_dir / "report.html"
     report_s = _cpu_s(lambda: write_report(state, report, run_dir))

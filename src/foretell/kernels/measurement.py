@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from foretell.kernels.deferred import deferrable, deferred
@@ -53,7 +54,7 @@ class Cost:
     wall_s: float = 0.0
 
 
-@deferrable("message", "timings", "stopped_early", "method", "device", "conditions")
+@deferrable("message", "timings", "stopped_early", "cost", "method", "device", "conditions")
 @dataclass(frozen=True)
 class Measurement:
     """The outcome of running one candidate.
@@ -80,6 +81,10 @@ class Measurement:
     @property
     def ok(self) -> bool:
         return self.status is Status.OK
+
+    @cached_property
+    def device_s(self) -> float:
+        return self.cost.device_s
 
     @property
     def shown_faster(self) -> bool:
@@ -153,7 +158,7 @@ class Measurement:
 
     @staticmethod
     def from_figures(data: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> Measurement:
-        """A measurement of which only status, speedup, interval and cost are at hand; `make` gives all its fields.
+        """A measurement of which status, speedup, interval and `device_s` are at hand; `make` gives all its fields.
 
         Raises ValueError, KeyError or TypeError if they make no sense.
         """
@@ -161,7 +166,10 @@ class Measurement:
         _check_figures(status, speedup, low, high)
         if not (speedup is low is high is None or all_finite((speedup, low, high))):
             typed(Measurement(status, speedup=speedup, low=low, high=high))
-        fields = {"status": status, "speedup": speedup, "low": low, "high": high, "cost": _cost(data["cost"])}
+        device_s = data["device_s"]
+        if not finite(device_s):
+            raise ValueError(f"its device time is {device_s!r}")
+        fields = {"status": status, "speedup": speedup, "low": low, "high": high, "device_s": device_s}
         return deferred(Measurement, fields, make)
 
 

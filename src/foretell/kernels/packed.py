@@ -21,7 +21,7 @@ from foretell.kernels.measurement import LARGEST, Measurement, Timing, are_times
 from foretell.kernels.typed import unchecked
 
 _DOUBLE_BYTES = 8
-_FIGURES = ("status", "speedup", "low", "high", "cost")
+_FIGURES = ("status", "speedup", "low", "high")
 _KNOWN_LAYOUTS = 1024
 _KNOWN_LEVELS = 256  # forecasts of one kind share their levels: those of a normal are always the same
 
@@ -103,7 +103,8 @@ def measurement_to_json(measurement: Measurement) -> dict[str, Any]:
 def split_measurement(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What `Measurement.from_figures` needs of a packed or plain measurement, and the rest."""
     figures = {name: data[name] for name in _FIGURES}
-    return figures, {name: value for name, value in data.items() if name not in figures}
+    rest = {name: value for name, value in data.items() if name not in figures}
+    return figures | {"device_s": data["cost"]["device_s"]}, rest
 
 
 def measurement_from_json(data: Mapping[str, Any]) -> Measurement:

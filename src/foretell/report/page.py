@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from foretell.kernels.library import UnknownTask
@@ -66,10 +67,11 @@ class Page:
 def build_page(state: RunState, run: str = "", clock: Clock | None = None) -> Page:
     """Read a run's state into a page; `run` is where the run is kept, for the reader's next command."""
     task = _task(state)
-    steps = _steps(state)
+    tips = {node.id: tip(node) for node in state.nodes.values()}  # each is shown in up to three charts
+    steps = _steps(state, tips)
     winner = _winner(state, steps)
-    marks = _marks(state)
-    calibration = calibrate(_judged(state))
+    marks = _marks(state, tips)
+    calibration = calibrate(_judged(state, tips))
     workloads = _workloads(state, task)
     best = state.best
     name = str(state.config["task"])
@@ -128,7 +130,7 @@ def _workloads(state: RunState, task: Task | None) -> tuple[str, ...]:
     return tuple(workload.name for workload in task.workloads) if task else ()
 
 
-def _steps(state: RunState) -> list[charts.Step]:
+def _steps(state: RunState, tips: Mapping[str, str]) -> list[charts.Step]:
     """The measurements of built candidates in journal order."""
     steps: list[charts.Step] = []
     for subject, found in state.lessons:
@@ -136,7 +138,7 @@ def _steps(state: RunState) -> list[charts.Step]:
         if node.build.ok:
             low, high = (found.low, found.high) if found.ok else (None, None)
             speedup = found.speedup if found.ok else None
-            steps.append(charts.Step(len(steps) + 1, node.id, speedup, low, high, node.audit, tip(node)))
+            steps.append(charts.Step(len(steps) + 1, node.id, speedup, low, high, node.audit, tips[node.id]))
     return steps
 
 
@@ -149,7 +151,7 @@ def _winner(state: RunState, steps: list[charts.Step]) -> charts.Winner | None:
     return charts.Winner(number, found.speedup, best.verified is not None and best.verified.ok)
 
 
-def _marks(state: RunState) -> list[charts.Mark]:
+def _marks(state: RunState, tips: Mapping[str, str]) -> list[charts.Mark]:
     """The others where they were measured or, unmeasured, forecast to be; failures have no place."""
     marks = []
     best = state.best
@@ -157,19 +159,19 @@ def _marks(state: RunState) -> list[charts.Mark]:
         if not node.build.ok or node is best:
             continue
         if node.measurement is None:
-            marks.append(charts.Mark(2.0**node.forecast.median, False, tip(node)))
+            marks.append(charts.Mark(2.0**node.forecast.median, False, tips[node.id]))
         elif node.measurement.ok and node.measurement.speedup:
-            marks.append(charts.Mark(node.measurement.speedup, True, tip(node)))
+            marks.append(charts.Mark(node.measurement.speedup, True, tips[node.id]))
     return [mark for mark in marks if math.isfinite(mark.speedup)]
 
 
-def _judged(state: RunState) -> list[Judged]:
+def _judged(state: RunState, tips: Mapping[str, str]) -> list[Judged]:
     """Forecasts of candidates that were built and then judged by the device, whatever came out."""
     judged = []
     for subject, found in state.lessons:
         node = state.nodes[subject.candidate.id]
         if node.build.ok and found.status is not Status.INFRASTRUCTURE:
-            judged.append(Judged(node.forecast, found.speedup if found.ok else None, node.audit, tip(node)))
+            judged.append(Judged(node.forecast, found.speedup if found.ok else None, node.audit, tips[node.id]))
     return judged
 
 

@@ -7,6 +7,7 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
+from foretell.kernels.search.load import without_collector
 from foretell.kernels.search.state import RunState
 from foretell.report.clock import Clock, read_clock
 from foretell.report.page import build_page
@@ -19,8 +20,10 @@ def render_report(state: RunState, run: str = "", clock: Clock | None = None) ->
     package = files("foretell.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(package.joinpath("page.html").read_text(encoding="utf-8"))
+    with without_collector():
+        page = build_page(state, run, clock)
     return template.render(
-        page=build_page(state, run, clock),
+        page=page,
         css=package.joinpath("page.css").read_text(encoding="utf-8"),
         js=package.joinpath("page.js").read_text(encoding="utf-8"),
     )

@@ -62,7 +62,10 @@ class Child:
         """The child as plain JSON in two parts, for the payload of a round and for its details."""
         candidate, build = self.candidate.to_dict(), self.build.to_dict()
         payload = {"id": candidate.pop("id"), "parents": candidate.pop("parents"), "status": build.pop("status")}
-        return payload | self._decision(), {"candidate": candidate, "build": build}
+        payload, details = payload | self._decision(), {"candidate": candidate, "build": build}
+        if self.action is Action.MEASURE:  # of others the value, or what they promise, follows from the forecast
+            details["forecast"] = payload.pop("forecast")
+        return payload, details
 
     def _decision(self) -> dict[str, Any]:
         return {
@@ -96,7 +99,7 @@ class Child:
             "reason": reason,
             "audit": audit,
         }
-        if action is not Action.MEASURE:  # its value, or what it promises, follows from the forecast
+        if "forecast" in data:
             fields["forecast"] = forecast_from_json(data["forecast"])
         return deferred(Child, fields, partial(_rest, data, details, index))
 
@@ -125,7 +128,7 @@ def _rest(data: Mapping[str, Any], details: Details, index: int) -> dict[str, An
         return {
             "candidate": candidate_from({**stored["candidate"], "id": data["id"], "parents": data["parents"]}),
             "build": Build.from_dict({**stored["build"], "status": data["status"]}),
-            "forecast": forecast_from_json(data["forecast"]),
+            "forecast": forecast_from_json((data if "forecast" in data else stored)["forecast"]),
         }
 
     return details.read(make)

@@ -42,7 +42,7 @@ def started_here(state: RunState) -> bool:
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Nothing is thrown away while a journal is read: looking for garbage again and again would take half the time.
+    """Nothing is thrown away while a run is read: looking for garbage again and again would take half the time.
 
     Afterwards all objects count as old, so that the next look at the young ones does not go through a whole run.
     """

@@ -145,7 +145,7 @@ class RunState:
             case Verified():
                 _change(self.nodes[event.id], verified=event.measurement)
                 self.verified.append(event.id)
-                self.verify_s += event.measurement.cost.device_s
+                self.verify_s += event.measurement.device_s
             case Finished():
                 self.finished = event
             case Extended():
@@ -206,9 +206,9 @@ class RunState:
         value, is_failure = node.value, measurement.status.is_failure
         self.archive.set_value(event.id, value)
         if not event.reused:
-            self.device_s += measurement.cost.device_s
+            self.device_s += measurement.device_s
             if is_failure and node.built:
-                self.failed_s += measurement.cost.device_s
+                self.failed_s += measurement.device_s
                 self._paid_failures += 1
         self.audited += event.audit
         if event.audit and measurement.ok and (measurement.low or 0.0) > self.round_incumbent:
