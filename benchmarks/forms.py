@@ -1,6 +1,7 @@
 """Every form of task on a GPU: measure its candidate, then search its variants with eight measurements.
 
     python -m benchmarks.forms --out benchmarks/results/forms.json      # H200, about two minutes
+    python -m benchmarks.forms --out benchmarks/results/forms.json --page docs/results/forms.md
 
 The forms are the examples. The proposer is a script: block sizes and warps of the example's own kernel, so that the
 figures say that every verb works for every form, and nothing of how good a language model is.
@@ -76,13 +77,47 @@ def one_form(task: str | Path, candidate: Path) -> dict[str, Any]:
     return found
 
 
+def page(results: dict[str, Any]) -> str:
+    """The results as a page of the docs."""
+    lines = [
+        "# Every form of task on a GPU", "",
+        "Made by `python -m benchmarks.forms`; figures in `benchmarks/results/forms.json`. The examples of each form:",
+        "its candidate measured, and its block sizes and warps searched by a scripted proposer with",
+        f"{MEASUREMENTS} measurements. Speedups over the reference with 95 % intervals; that of a search is of",
+        "the winner measured again.", "",
+        f"Device: {results['device']}", "",
+        "| form | task | candidate | seconds | best of the search | measured | seconds |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]  # fmt: skip
+    for form, found in results["forms"].items():
+        if "error" in found:
+            lines.append(f"| {form} | | {found['error'].splitlines()[0]} | | | | |")
+            continue
+        search = found["search"]
+        lines.append(
+            f"| {form} | `{found['task']}` | {_speedup(found, 'speedup')} | {found['measure_s']} "
+            f"| {_speedup(search, 'best')} | {search['measured']} | {search['seconds']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _speedup(found: dict[str, Any], name: str) -> str:
+    if found[name] is None:
+        return str(found.get("status", "nothing works"))
+    return f"{found[name]:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+
+
 def main() -> None:
     from foretell.parts import bench_of
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--forms", nargs="*", choices=FORMS, default=[form for form in FORMS if form != "cpu"])
+    parser.add_argument("--page", type=Path, help="write the page from the results that there are, and measure nothing")
     arguments = parser.parse_args()
+    if arguments.page is not None:
+        arguments.page.write_text(page(json.loads(arguments.out.read_text())))
+        return
     results: dict[str, Any] = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"forms": {}}
     with bench_of("cpu" if arguments.forms == ["cpu"] else "gpu") as bench:
         results["device"] = bench.device.id

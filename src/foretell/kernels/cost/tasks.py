@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from foretell.kernels.cost.flops import flops_of
-from foretell.kernels.cost.recordings import recording_of
+from foretell.kernels.cost.recordings import can_record, recording_of
 from foretell.kernels.cost.steps import times_of
 from foretell.kernels.cost.work import work_of
 from foretell.kernels.device import Device
+from foretell.kernels.devices import described
 from foretell.kernels.program import Program, View
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, WorkloadCost
+
+WORK_DEVICE = "h200"  # references whose work alone matters are recorded for it: that is the same on any device
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,21 @@ def costed(task: Task, device: Device, reference_us: float | None = None) -> Cos
     if not formulas and len(programs) == len(task.workloads):
         costs = {name: cost_of(program, device) for name, program in zip(recordings, programs, strict=True)}
     return Costed(replace(task, costs=_known(task, costs, reference_us)), recordings)
+
+
+def references_of(tasks: Sequence[Task]) -> list[Program | None]:
+    """The Program of each task's reference at its first workload; None if it cannot be recorded here."""
+    if not tasks or not can_record():
+        return [None] * len(tasks)
+    distinct = {task.identity: task for task in tasks}
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        found = dict(zip(distinct, pool.map(_reference, distinct.values()), strict=True))
+    return [found[task.identity] for task in tasks]
+
+
+def _reference(task: Task) -> Program | None:
+    nameless = replace(task, name="reference", summary="")  # so that the same problem under two names is recorded once
+    return recording_of(nameless, task.workloads[0], None, "torch", described(WORK_DEVICE)).program
 
 
 def _known(task: Task, costs: Mapping[str, WorkloadCost], reference_us: float | None) -> dict[str, WorkloadCost]:

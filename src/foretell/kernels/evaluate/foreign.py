@@ -16,12 +16,14 @@ from typing import Any
 
 from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin, stripped
-from foretell.kernels.cost.references import ReferenceWork, reference_works
+from foretell.kernels.cost.tasks import references_of
+from foretell.kernels.cost.work import work_of
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
 from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.program import Program, View
 from foretell.kernels.protocols import Build, Subject
-from foretell.kernels.task import Sizes, Task, Tensor, Tolerance, Workload, unknown_flops
+from foretell.kernels.task import ITEM_BYTES, Sizes, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import BadTask, kernelbench
 
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
@@ -29,6 +31,7 @@ OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "ro
 
 _STATUSES = {"runtime_error": Status.LAUNCH_ERROR, "unknown_failure": Status.CRASH}
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+_BY_BYTES = {1: "uint8", 2: "float16", 4: "float32", 8: "int64", 16: "float64"}
 _UNCHECKED = Tolerance(1e-2, 1e-2, "checked by whoever measured it")
 _MATMUL = "import torch\n\n\ndef kernel(a, b):\n    return a @ b\n"
 
@@ -47,13 +50,13 @@ def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
         if row.get("clean") is not False and row["gpu"] not in unknown:
             grouped[row["cell_id"]].append(row)
     cells = sorted(grouped.items())
-    works = _works([members[0] for _, members in cells])
-    pools = [_cell(name, members, tier, work) for (name, members), work in zip(cells, works, strict=True)]
+    programs = _references([members[0] for _, members in cells])
+    pools = [_cell(name, members, tier, program) for (name, members), program in zip(cells, programs, strict=True)]
     return [pool for pool in pools if len(pool)]
 
 
-def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier, work: ReferenceWork | None) -> Pool:
-    task = task_of(rows[0], work)
+def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier, reference: Program | None) -> Pool:
+    task = task_of(rows[0], reference)
     pairs = [(_subject(task, row, tier), _measurement(row)) for row in rows]
     ids = [row.get("row_id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
     group = rows[0].get("split_group") or rows[0]["op_id"]
@@ -81,8 +84,8 @@ def foreign_device(gpu: str) -> Device:
         raise BadTable(str(error), ", ".join(devices.names())) from error
 
 
-def _works(rows: Sequence[Mapping[str, Any]]) -> list[ReferenceWork | None]:
-    """The work of each row's reference, None for one that is not a problem or cannot be recorded here."""
+def _references(rows: Sequence[Mapping[str, Any]]) -> list[Program | None]:
+    """The Program of each row's reference, None for one that is not a problem or cannot be recorded here."""
     tasks: list[Task | None] = []
     for row in rows:
         try:
@@ -90,11 +93,11 @@ def _works(rows: Sequence[Mapping[str, Any]]) -> list[ReferenceWork | None]:
             tasks.append(kernelbench.from_text(text, str(row["op_id"]).replace("/", "_")) if text else None)
         except BadTask:
             tasks.append(None)
-    found = iter(reference_works([task for task in tasks if task is not None]))
+    found = iter(references_of([task for task in tasks if task is not None]))
     return [None if task is None else next(found) for task in tasks]
 
 
-def task_of(row: Mapping[str, Any], work: ReferenceWork | None = None) -> Task:
+def task_of(row: Mapping[str, Any], program: Program | None = None) -> Task:
     """The task of a row, as far as it tells: sizes of a matrix product, or the work of its reference.
 
     Where neither is to be had the cost is told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say.
@@ -110,10 +113,10 @@ def task_of(row: Mapping[str, Any], work: ReferenceWork | None = None) -> Task:
     if sizes:
         inputs = (Tensor("a", dtype, ("m", "k")), Tensor("b", dtype, ("k", "n")))
         outputs = (Tensor("c", dtype, ("m", "n")),)
-    elif work is not None:
-        inputs = tuple(Tensor(f"x{i}", each.dtype, each.shape) for i, each in enumerate(work.inputs))
-        outputs = tuple(Tensor(f"y{i}", each.dtype, each.shape) for i, each in enumerate(work.outputs))
-        sizes = {f"side{i}": side for i, side in enumerate(work.inputs[0].shape)} if work.inputs else {}
+    elif program is not None:
+        work, read = work_of(program), (*program.inputs, *(weight.view for weight in program.weights))
+        inputs, outputs = _tensors("x", read), _tensors("y", program.outputs)
+        sizes = {f"side{i}": side for i, side in enumerate(read[0].shape)} if read else {}
         flops, least_bytes = partial(_constant, work.flops), partial(_constant, work.least_bytes)
     workload = Workload(sizes)
     return Task(
@@ -131,6 +134,14 @@ def task_of(row: Mapping[str, Any], work: ReferenceWork | None = None) -> Task:
         references={"torch": reference},
         least_bytes_override=least_bytes,
         kind="table",
+    )
+
+
+def _tensors(name: str, views: Sequence[View]) -> tuple[Tensor, ...]:
+    """Views as tensors of types that tasks know."""
+    return tuple(
+        Tensor(f"{name}{i}", view.dtype if view.dtype in ITEM_BYTES else _BY_BYTES[view.item_bytes], view.shape)
+        for i, view in enumerate(views)
     )
 
 
