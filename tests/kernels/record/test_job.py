@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import language_of
@@ -15,6 +15,7 @@ from foretell.kernels.program_check import check_signature
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record import Reason, record
 from foretell.kernels.record.job import answer, decoded, request, serve
+from foretell.kernels.record.replay import replay
 from foretell.kernels.tasks import load
 
 PROBLEM = """
@@ -113,6 +114,21 @@ def test_a_reference_that_changes_its_input_cannot_be_judged_by(tmp_path: Path) 
     task = load(path)
     refusal = record(task, task.workloads[0], None, "torch", H200).refusal
     assert refusal is not None and refusal.reason is Reason.TASK and "changes its input 1" in refusal.sentence
+
+
+def test_inputs_that_are_not_contiguous_are_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "strided.py"
+    path.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x, y, b):\n        return x * y + b\n"
+        "def get_inputs():\n    x, b = torch.rand(6, 4).t(), torch.rand(1, 6).expand(4, 6)\n"
+        "    return [x, torch.rand(4, 12)[:, ::2], b]\n"
+    )
+    task = load(path)
+    program = record(task, task.workloads[0], None, "torch", H200).program
+    assert program is not None and program.inputs[2].strides[0] == 0
+    x, y, b = torch.rand(6, 4).t(), torch.rand(4, 12)[:, ::2], torch.rand(1, 6).expand(4, 6)
+    [got] = replay(program, [x, y, b], {}, "cpu")
+    torch.testing.assert_close(got, x * y + b)
 
 
 def test_a_folder_with_a_generator_on_the_device_and_an_output_to_write(tmp_path: Path) -> None:

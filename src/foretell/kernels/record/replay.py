@@ -101,6 +101,9 @@ class Replay:
         target = self.tensor(view)
         if tuple(tensor.shape) != view.shape or str(tensor.dtype) != f"torch.{view.dtype}":
             raise ReplayError(f"expected {view.dtype} {view.shape}, got {tensor.dtype} {tuple(tensor.shape)}")
+        for dimension, stride in enumerate(view.strides):
+            if stride == 0 and view.shape[dimension] > 1:  # expanded: one element in memory for all of them
+                target, tensor = target.narrow(dimension, 0, 1), tensor.narrow(dimension, 0, 1)
         target.copy_(tensor)
 
     def _allocate(self, buffer: int) -> None:
