@@ -21,7 +21,7 @@ from foretell.cli.options import (
     seed_option,
     strategy_option,
 )
-from foretell.cli.output import AsJson, command_line, document, progress_console
+from foretell.cli.output import AsJson, command_line, document, progress_console, shown
 
 if TYPE_CHECKING:
     from foretell.run import Run
@@ -94,7 +94,7 @@ def ask(
     closing = _closing(chosen, parent)
     question = chosen.ask(parent, closing)
     if not as_json:
-        sys.stdout.write(question.prompt + "\n")
+        sys.stdout.write((shown(question.prompt) if sys.stdout.isatty() else question.prompt) + "\n")
         return
     document(
         {

@@ -175,7 +175,9 @@ def _note(text: str) -> None:
 
 def show_problem(problem: Problem, as_json: bool) -> None:
     """Print a problem on standard error and, if `as_json`, as the one document on standard output."""
+    from foretell.cli.output import shown
+
     if as_json:
         document: dict[str, Any] = {"error": asdict(problem)}
         print(json.dumps(document))
-    print(problem, file=sys.stderr)
+    print(shown(str(problem)), file=sys.stderr)

@@ -131,12 +131,12 @@ def _show(task: Task, workload: Workload, recording: Recording, output: Path | N
 
 
 def _findings(program: Program, recording: Recording) -> list[str]:
-    """What is worth knowing beside the steps."""
+    """What is worth knowing beside the steps; facts are what the recorder said, which may be anything."""
     from foretell.kernels.cost import work_of
 
     work, facts = work_of(program), program.facts
     found = [
-        f"{facts['launches']} kernel launches and {facts['library_calls']} library calls, "
+        f"{len(program.launches())} kernel launches and {len(program.library_calls())} library calls, "
         f"{len(program.weights)} weights, {work.intermediate_bytes / 1e6:.3g} MB of intermediates",
         f"at least {work.least_bytes / 1e6:.3g} MB moved; {work.flops / 1e9:.3g} GFLOP in library calls",
     ]
@@ -144,7 +144,8 @@ def _findings(program: Program, recording: Recording) -> list[str]:
         found.append("weights are folded in the setup, which is not timed")
     if recording.alternatives:
         found.append(f"{len(recording.alternatives)} more configurations of its autotuned kernels were recorded")
-    found += [f"assumed: {each}" for each in facts.get("assumptions", ())]
+    assumptions = facts.get("assumptions")
+    found += [f"assumed: {_plain(str(each))}" for each in assumptions] if isinstance(assumptions, list) else []
     return found
 
 

@@ -26,7 +26,7 @@ _LIKENESS_CHARACTERS = 16
 _C_TOKENS = re.compile(
     # What is left open ends at the end of the text or line, so that no input makes the search start over and over.
     r"""(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?(?:\)(?P=mark)"|\Z)"""  # a raw string has no comments
-    r"""|(?<!\w)\d[\w.]*(?:'\w[\w.]*)+"""  # 1'000: these quotes open nothing
+    r"""|(?<![\w.])\.?\d[\w.]*(?:'\w[\w.]*)+"""  # 1'000: these quotes open nothing
     r"""|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"""
     r"""|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)""",
     re.DOTALL | re.MULTILINE,

@@ -287,12 +287,16 @@ EXTENSION = ExtensionEffort()
 class ProgramLimits:
     """The largest Program that is accepted; real ones are far below, and whatever is above is refused unread.
 
+    `decoded_bytes` are for all configurations of a recording together, though never fewer than `least_decoded_bytes`
+    for one; `document_bytes` of them may be JSON, which takes longest to read.
     Grid, block, shared memory, arguments and clusters are what CUDA allows on any device. `launch_blocks` blocks at a
     billion per second take a minute.
     """
 
     encoded_bytes: int = 256 << 20
     decoded_bytes: int = 512 << 20
+    least_decoded_bytes: int = 16 << 20
+    document_bytes: int = 64 << 20
     steps: int = 200_000
     buffers: int = 200_000
     images: int = 4096

@@ -58,12 +58,19 @@ def to_bytes(program: Program) -> bytes:
     return _HEAD.pack(MAGIC, program.version, hashlib.sha256(payload).digest(), len(payload)) + payload
 
 
-def from_bytes(data: bytes) -> Program:
-    """The program that `to_bytes` wrote; InvalidProgram if these bytes are not one. It is not checked further."""
-    payload = _payload(data)
+def from_bytes(data: bytes, most_bytes: int = PROGRAM.decoded_bytes) -> Program:
+    """The program that `to_bytes` wrote; InvalidProgram if these bytes are not one, or inflate to more than that.
+
+    It is not checked further.
+    """
+    payload = _payload(data, most_bytes)
     try:
         length, count = _SIZES.unpack_from(payload)
+        if length > PROGRAM.document_bytes:
+            raise InvalidProgram(Fault.TOO_LARGE, f"its description has {length} bytes")
         document = json.loads(payload[_SIZES.size : _SIZES.size + length], parse_constant=_no_constant)
+    except InvalidProgram:
+        raise
     except (ValueError, RecursionError, struct.error) as error:
         raise InvalidProgram(Fault.FORMAT, f"its description cannot be read: {type(error).__name__}") from error
     return _Reader(_blobs(payload, _SIZES.size + length, count)).program(document)
@@ -73,7 +80,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _payload(data: bytes) -> bytes:
+def _payload(data: bytes, most_bytes: int) -> bytes:
     if len(data) > PROGRAM.encoded_bytes:
         raise InvalidProgram(Fault.TOO_LARGE, f"{len(data)} bytes; at most {PROGRAM.encoded_bytes} are accepted")
     if len(data) < _HEAD.size:
@@ -92,11 +99,11 @@ def _payload(data: bytes) -> bytes:
         raise InvalidProgram(Fault.CHECKSUM, "the checksum does not match")
     inflater = zlib.decompressobj()
     try:
-        payload = inflater.decompress(packed, PROGRAM.decoded_bytes)
+        payload = inflater.decompress(packed, most_bytes)
     except zlib.error as error:
         raise InvalidProgram(Fault.FORMAT, "its contents cannot be inflated") from error
     if inflater.unconsumed_tail:
-        raise InvalidProgram(Fault.TOO_LARGE, f"its contents inflate to more than {PROGRAM.decoded_bytes} bytes")
+        raise InvalidProgram(Fault.TOO_LARGE, f"its contents inflate to more than {most_bytes} bytes")
     return payload
 
 

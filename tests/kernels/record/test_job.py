@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,8 @@ torch = pytest.importorskip("torch")
 
 from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import language_of
+from foretell.kernels.profiles import PROGRAM
+from foretell.kernels.program import VERSION
 from foretell.kernels.program_check import check_signature
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record import Reason, record
@@ -145,3 +151,25 @@ def test_a_folder_with_a_generator_on_the_device_and_an_output_to_write(tmp_path
         program = record(task, task.workloads[0], source, "torch", H200).program
         assert program is not None and len(program.inputs) == 2
         assert program.outputs[0].buffer == program.inputs[1].buffer and program.facts["writes_inputs"]
+
+
+class TestForgedAnswers:
+    """A recorder in which foreign code ran may answer anything; whatever it is, it is a refusal and takes no time."""
+
+    def test_a_number_that_is_too_large(self) -> None:
+        answer = json.dumps({"programs": [], "refusal": [Reason.FAILED, "words"], "seconds": 10**400})
+        refused = decoded(answer.encode()).refusal
+        assert refused is not None and refused.reason is Reason.FORGED
+
+    def test_more_configurations_than_are_recorded(self) -> None:
+        answer = json.dumps({"programs": ["AAAA"] * 100_000, "refusal": None, "seconds": 1.0})
+        refused = decoded(answer.encode()).refusal
+        assert refused is not None and refused.reason is Reason.FORGED and "alternatives" in refused.sentence
+
+    def test_a_description_that_inflates(self) -> None:
+        size = PROGRAM.document_bytes + 1
+        payload = zlib.compress(struct.pack("<QQ", size, 0) + bytes(size), level=1)
+        head = struct.pack("<8sI32sQ", b"FORETELL", VERSION, hashlib.sha256(payload).digest(), len(payload))
+        answer = json.dumps({"programs": [base64.b64encode(head + payload).decode()], "refusal": None, "seconds": 1.0})
+        refused = decoded(answer.encode()).refusal
+        assert refused is not None and refused.reason is Reason.FORGED and "description" in refused.sentence

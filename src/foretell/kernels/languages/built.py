@@ -6,6 +6,7 @@ candidate's text and read by nothing but that candidate: one that leaves lies de
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -39,23 +40,32 @@ def use(source: str | None, base: Path) -> None:
 def keep(source: str, files: Mapping[str, bytes]) -> None:
     """Put files, by their names relative to a builder's cache, into the candidate's folder; whole, or not at all.
 
-    Names that lead out of it are left out.
+    Names that lead out of it are left out; so is everything if one of them is longer than a path may be.
     """
     target = built_dir(source)
     partial = target.with_name(f"{target.name}.{os.getpid()}.{id(files)}")
-    for name, content in files.items():
-        parts = PurePosixPath(name).parts
-        if not parts or parts[0] not in KEPT or ".." in parts or "\0" in name:
-            continue
-        path = partial.joinpath(*parts)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_moved(content, target.joinpath(*parts).parent) if path.name.startswith(_GROUP) else content)
-    if not partial.exists():
+    try:
+        for name, content in files.items():
+            _put(name, content, partial, target)
+        if partial.exists():
+            shutil.rmtree(target, ignore_errors=True)
+            with suppress(OSError):  # another process was first, with the same content
+                partial.replace(target)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _put(name: str, content: bytes, partial: Path, target: Path) -> None:
+    """Write one file into a folder that will become `target`."""
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] not in KEPT or ".." in parts or "\0" in name:
         return
-    shutil.rmtree(target, ignore_errors=True)
-    with suppress(OSError):  # another process was first, with the same content
-        partial.replace(target)
-    shutil.rmtree(partial, ignore_errors=True)
+    path = partial.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_moved(content, target.joinpath(*parts).parent) if path.name.startswith(_GROUP) else content)
 
 
 def files_of(source: str) -> dict[str, bytes]:
@@ -82,5 +92,5 @@ def _moved(content: bytes, folder: Path) -> bytes:
     try:
         paths: dict[str, Any] = json.loads(content)["child_paths"]
         return json.dumps({"child_paths": {name: str(folder / Path(name).name) for name in paths}}).encode()
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return content

@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.languages import built
+from foretell.kernels.profiles import PROGRAM, RECORD
 from foretell.kernels.program import Program, Role
-from foretell.kernels.program_check import InvalidProgram, check
+from foretell.kernels.program_check import Fault, InvalidProgram, check
 from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.store.locations import cache_dir
@@ -132,9 +133,13 @@ def decoded(answer: bytes) -> Recording:
         if plain["refusal"] is not None:
             reason, sentence = plain["refusal"]
             return Recording(None, Refusal(Reason(reason), str(sentence)), (), seconds, cpu_seconds)
-        programs = [check(from_bytes(base64.b64decode(text))) for text in plain["programs"]]
+        texts = plain["programs"][: 2 + RECORD.alternatives]
+        if len(texts) > 1 + RECORD.alternatives:
+            raise InvalidProgram(Fault.TOO_LARGE, f"it has more than {RECORD.alternatives} alternatives")
+        most_bytes = max(PROGRAM.least_decoded_bytes, PROGRAM.decoded_bytes // max(1, len(texts)))
+        programs = [check(from_bytes(base64.b64decode(text), most_bytes)) for text in texts]
         return Recording(programs[0], None, tuple(programs[1:]), seconds, cpu_seconds)
     except InvalidProgram as error:
         return Recording(refusal=Refusal(Reason.FORGED, str(error)))
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         return Recording(refusal=Refusal(Reason.FORGED, f"its answer cannot be read: {type(error).__name__}"))

@@ -38,12 +38,15 @@ def parameters_of(ptx: str, entry: str) -> tuple[Parameter, ...]:
         raise Refused(Reason.LAUNCH, f"the PTX has no entry {entry}")
     if head["open"] is None:
         return ()
-    text = _COMMENT.sub(" ", ptx[head.end() : ptx.index(")", head.end()) + 1])
+    end = ptx.find(")", head.end())
+    if end < 0:
+        raise Refused(Reason.LAUNCH, f"the parameters of {entry} do not end in its PTX")
+    text = _COMMENT.sub(" ", ptx[head.end() : end + 1])
     found, offset = [], 0
     for match in _PARAMETER.finditer(text):
         width = int(re.sub(r"\D", "", match["type"])) // 8
         size = width * int(match["count"] or 1)
-        align = int(match["align"] or width)
+        align = max(1, int(match["align"] or width))
         offset = -(-offset // align) * align
         found.append(Parameter(match["name"], match["type"], offset, size))
         offset += size

@@ -6,7 +6,6 @@ reference is run on inputs in double precision, so it judges candidates and the 
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import operator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.task import Sizes, Task, Tensor, Workload
 from foretell.kernels.tasks import module, worker
+from foretell.kernels.tasks.arrays import Forged, lifted, packed, read_shapes, unpacked
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 
 if TYPE_CHECKING:
@@ -42,7 +42,11 @@ def examined(task: Task) -> Task:
     if any(tuple(workload.sizes) != names or workload.arguments for workload in every):
         what = f"the workloads of {task.name} do not name the same sizes"
         raise BadTask(Refusal.NO_WORKLOADS, what, 'whole numbers such as [{"n": 1000}, {"n": 20}]')
-    shapes = json.loads(worker.call(f"{_HERE}:describe", _request(task, every, [0]), task.name))
+    answer = worker.call(f"{_HERE}:describe", _request(task, every, [0]), task.name)
+    try:
+        shapes = read_shapes(answer, len(every), DTYPES)
+    except Forged:
+        raise worker.forged(task.name) from None
     sizes = [workload.sizes for workload in every]
     parameters = module.argument_names(task)
     inputs = _tensors(task.name, [each["inputs"] for each in shapes], sizes, parameters, "x")
@@ -56,21 +60,16 @@ def examined(task: Task) -> Task:
 
 def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[tuple[Arrays, Arrays]]:
     """For each seed the inputs and the outputs that are expected, these in double precision. Raises BadTask."""
-    import numpy as np
-
-    answer = worker.call(f"{_HERE}:sample", _request(task, [workload], seeds), task.name)
-    with np.load(io.BytesIO(answer), allow_pickle=False) as stored:
-        drawn = [
-            tuple([stored[f"{k}.{group}.{i}"] for i in range(len(tensors))] for group, tensors in groups)
-            for k in range(len(seeds))
-            for groups in ((("input", task.inputs), ("output", task.outputs)),)
-        ]
-    for inputs, outputs in drawn:
-        for tensor, array in zip((*task.inputs, *task.outputs), (*inputs, *outputs), strict=True):
-            if array.shape != tensor.dims(workload.sizes):
-                what = f"{tensor.name} of {task.name} has the shape {array.shape} with another seed"
-                raise BadTask(Refusal.NONDETERMINISTIC, what, f"{tensor.dims(workload.sizes)} at {workload.name}")
-    return [(inputs, outputs) for inputs, outputs in drawn]
+    inputs = [(each.name, each.dtype, each.dims(workload.sizes)) for each in task.inputs]
+    outputs = [(each.name, lifted(each.dtype), each.dims(workload.sizes)) for each in task.outputs]
+    asked = _request(task, [workload], seeds) | {"forms": [inputs, outputs]}
+    answer = worker.call(f"{_HERE}:sample", asked, task.name)
+    try:
+        arrays = unpacked(answer, (inputs + outputs) * len(seeds))
+    except Forged:
+        raise worker.forged(task.name) from None
+    sets = [arrays[k : k + len(inputs) + len(outputs)] for k in range(0, len(arrays), len(inputs) + len(outputs))]
+    return [(drawn[: len(inputs)], drawn[len(inputs) :]) for drawn in sets]
 
 
 def _request(task: Task, workloads: Sequence[Workload], seeds: Sequence[int]) -> dict[str, Any]:
@@ -150,23 +149,30 @@ def describe(request: Mapping[str, Any]) -> bytes:
 
 
 def sample(request: Mapping[str, Any]) -> bytes:
-    """Inputs and outputs in double precision at the one workload for every seed, as an archive of arrays."""
-    import numpy as np
-
+    """Inputs and outputs in double precision at the one workload for every seed, one after the other."""
     functions = _functions(request)
     [plain] = request["workloads"]
     workload = Workload(**plain)
-    arrays: dict[str, NDArray[Any]] = {}
-    for k, seed in enumerate(request["seeds"]):
+    arrays: Arrays = []
+    for seed in request["seeds"]:
         inputs = _inputs(functions, workload, request, seed)
-        lifted = [x.astype("float64") if x.dtype.kind == "f" else x.copy() for x in inputs]
-        outputs = _outputs(functions, lifted, workload, request)
-        arrays |= {f"{k}.input.{i}": x for i, x in enumerate(inputs)}
-        arrays |= {f"{k}.output.{i}": y for i, y in enumerate(outputs)}
-    stored = io.BytesIO()
-    save: Any = np.savez
-    save(stored, **arrays)
-    return stored.getvalue()
+        doubled = [x.astype("float64") if x.dtype.kind == "f" else x.copy() for x in inputs]
+        outputs = _outputs(functions, doubled, workload, request)
+        for found, forms in zip((inputs, outputs), request["forms"], strict=True):
+            arrays += _in_form(found, forms, request["name"], workload)
+    return packed(arrays)
+
+
+def _in_form(found: Arrays, forms: Sequence[Sequence[Any]], task: str, workload: Workload) -> Arrays:
+    """The arrays in the types and shapes that they had before. Raises BadTask if they have others now."""
+    if len(found) != len(forms):
+        what = f"{task} has {len(found)} arrays with another seed"
+        raise BadTask(Refusal.NONDETERMINISTIC, what, f"{len(forms)} at {workload.name}")
+    for array, (name, dtype, shape) in zip(found, forms, strict=True):
+        if array.shape != tuple(shape) or lifted(array.dtype.name) != lifted(dtype):
+            what = f"{name} of {task} is {array.dtype.name} of the shape {array.shape} with another seed"
+            raise BadTask(Refusal.NONDETERMINISTIC, what, f"{dtype} of the shape {tuple(shape)} at {workload.name}")
+    return [array.astype(dtype) for array, (_, dtype, _) in zip(found, forms, strict=True)]
 
 
 def _functions(request: Mapping[str, Any]) -> dict[str, Any]:

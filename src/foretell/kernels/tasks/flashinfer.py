@@ -12,6 +12,7 @@ import ast
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from foretell.kernels.profiles import TASK_LIMITS
 from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text
+from foretell.received import NotPlain, inside, open_plain
 
 KIND = "flashinfer"
 FILE = "reference.py"
@@ -188,16 +190,25 @@ def _source(about: Any, tensor: str, name: str, root: Path) -> dict[str, Any]:
     if kind == "scalar" and isinstance(about.get("value"), bool | int | float):
         return {"value": about["value"]}
     if kind == "safetensors" and isinstance(about.get("path"), str) and isinstance(about.get("tensor_key"), str):
-        path = root / about["path"]
+        path = _within(root, about["path"], name)
         if path.is_symlink() or not path.is_file():
             what = f"the data of {tensor} of {name} is in {path}, which is not there"
             do = "fetch the data set's blobs (they may be kept apart, as with Git LFS), or use random inputs"
             raise BadTask(Refusal.NOT_FOUND, what, "the safetensors files that the workloads name", do)
-        with path.open("rb") as file:
+        with os.fdopen(open_plain(path), "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"path": str(path.resolve()), "key": about["tensor_key"], "sha256": digest}
     what = f"the input {tensor} of a workload of {name} is described by {json.dumps(about)[:100]}"
     raise BadTask(Refusal.NO_WORKLOADS, what, "the type random, scalar (with value) or safetensors (path, tensor_key)")
+
+
+def _within(root: Path, place: str, name: str) -> Path:
+    """The path of a file of the data set. Raises BadTask if it lies elsewhere: it would be read, whatever it is."""
+    try:
+        return inside(root, place)
+    except (NotPlain, ValueError, RuntimeError):  # the last two for names that no file can have
+        what = f"a workload of {name} names {place[:200]}, which lies outside of {root}"
+        raise BadTask(Refusal.NOT_FOUND, what, "paths of files in the data set") from None
 
 
 def _chosen(workloads: Sequence[Workload]) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:

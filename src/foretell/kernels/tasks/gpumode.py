@@ -22,6 +22,7 @@ LISTED = "task.yml"
 TOLERANCE = Tolerance(1e-2, 1e-2, "what is accepted between programs that the problem sets no limits for")
 _NEVER = ("submission.py", "eval.py", FILE)  # of `files`: the candidate's place, and the judge that we are ourselves
 _MOST_VALUES = 10_000  # in an entry
+_MOST_CHARACTERS = 1 << 18  # of task.yml, aliases written out
 _MATCH = "make_match_reference"
 
 
@@ -43,7 +44,9 @@ def from_texts(files: Mapping[str, str], name: str, about: Mapping[str, Any]) ->
     if not timed:
         what = f"{LISTED} of {name} lists nothing under 'benchmarks'"
         raise BadTask(Refusal.NO_WORKLOADS, what, "at least one entry such as {size: 1024, seed: 1}")
-    summary = str(about.get("description") or "").strip().partition("\n")[0] or f"the GPU MODE problem {name}"
+    described = about.get("description")
+    first_line = described.strip().partition("\n")[0] if isinstance(described, str) else ""
+    summary = first_line or f"the GPU MODE problem {name}"
     return Task(
         name=name,
         family=KIND,
@@ -67,13 +70,33 @@ def read_yaml(text: str, name: str) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(text)
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"{len(text)} characters; at most {_MOST_CHARACTERS} are read")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        if _written_out(node, {}) > _MOST_CHARACTERS:
+            raise ValueError("its aliases stand for too much")
+        content = yaml.SafeLoader("").construct_document(node) if node is not None else None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         what = f"{name} is not valid YAML: {' '.join(str(error).split())}"
         raise BadTask(Refusal.NOT_READABLE, what, "a task.yml as GPU MODE has it") from error
     if not isinstance(content, dict):
         raise BadTask(Refusal.NOT_READABLE, f"{name} is not a mapping", "a task.yml as GPU MODE has it")
     return content
+
+
+def _written_out(node: Any, known: dict[int, int]) -> int:
+    """How many characters a node has if every alias in it is written out. Raises ValueError if it contains itself."""
+    if node is None:
+        return 0
+    if id(node) not in known:
+        known[id(node)] = -1
+        children = [] if isinstance(node.value, str) else node.value
+        parts = [part for child in children for part in (child if isinstance(child, tuple) else (child,))]
+        own = 1 + (len(node.value) if isinstance(node.value, str) else 0)
+        known[id(node)] = own + sum(_written_out(part, known) for part in parts)
+    elif known[id(node)] < 0:
+        raise ValueError("an alias stands for what it is part of")
+    return known[id(node)]
 
 
 def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workload, ...]:
@@ -114,16 +137,23 @@ def _is_plain(value: Any) -> bool:
 
 
 def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
-    """The Python files that `files` lists besides the reference, by the name they are imported under."""
+    """The Python files that `files` lists besides the reference, by the name they are imported under.
+
+    They lie in the folder, or right beside it, as what all problems of a set share does. Raises BadTask otherwise.
+    """
     texts: dict[str, str] = {}
     entries: Sequence[Any] = about.get("files") or []
     for entry in entries if isinstance(entries, list) else ():
         name, source = (str(entry.get(key, "")) for key in ("name", "source")) if isinstance(entry, dict) else ("", "")
         if name in _NEVER or not name.endswith(".py") or not name.removesuffix(".py").isidentifier():
             continue
-        path = folder / source
-        if source.endswith(".py") and path.exists():
-            texts[name] = read_text(path)
+        path = (folder / source).resolve()
+        if not source.endswith(".py") or not path.exists():
+            continue
+        if not path.is_relative_to(folder.resolve()) and path.parent != folder.resolve().parent:
+            what = f"{LISTED} of {folder} lists {source}, which lies elsewhere"
+            raise BadTask(Refusal.NOT_FOUND, what, "files in the folder or right beside it", "copy the file there")
+        texts[name] = read_text(folder / source)
     return texts
 
 

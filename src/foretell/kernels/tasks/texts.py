@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from foretell.received import NotPlain, read_plain
 
 MOST_BYTES = 4 << 20
 _MOST, _MOST_SHIFT = 1 << 62, 62  # of whole numbers in arithmetic
+_MOST_VALUES = 1 << 20  # in a constant, characters of texts counted too: names may stand for lists of lists
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -77,14 +79,14 @@ def top_level_names(tree: ast.Module) -> set[str]:
 
 def constants(tree: ast.Module) -> dict[str, Any]:
     """What a module assigns to names at its top level, as far as it is literals and whole-number arithmetic."""
-    found: dict[str, Any] = {}
+    found: dict[str, _Literal] = {}
     for node in tree.body:
         for name, value in assigned(node):
             try:
                 found[name] = _literal(value, found)
             except (ValueError, TypeError, ArithmeticError, KeyError, RecursionError):
                 found.pop(name, None)
-    return found
+    return {name: literal.value for name, literal in found.items()}
 
 
 def assigned(node: ast.stmt) -> list[tuple[str, ast.expr]]:
@@ -96,23 +98,39 @@ def assigned(node: ast.stmt) -> list[tuple[str, ast.expr]]:
     return []
 
 
-def _literal(node: ast.expr, known: dict[str, Any]) -> Any:
+@dataclass(frozen=True)
+class _Literal:
+    """A value, and how many values and characters it takes to write it out."""
+
+    value: Any
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size > _MOST_VALUES:
+            raise ValueError("a value that is too large")
+
+
+def _literal(node: ast.expr, known: Mapping[str, _Literal]) -> _Literal:
     if isinstance(node, ast.Constant):
-        return node.value
+        return _Literal(node.value, len(node.value) if isinstance(node.value, str | bytes) else 1)
     if isinstance(node, ast.Name):
         return known[node.id]
     if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(each, known) for each in node.elts]
+        items = [_literal(each, known) for each in node.elts]
+        return _Literal([each.value for each in items], 1 + sum(each.size for each in items))
     if isinstance(node, ast.Dict):
         keys = [None if key is None else _literal(key, known) for key in node.keys]
-        return {str(key): _literal(value, known) for key, value in zip(keys, node.values, strict=True)}
+        items = [_literal(value, known) for value in node.values]
+        size = 1 + sum(each.size for each in (*keys, *items) if each is not None)
+        names = (str(None if key is None else key.value) for key in keys) if size <= _MOST_VALUES else ()
+        return _Literal(dict(zip(names, (each.value for each in items), strict=False)), size)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_literal(node.operand, known)
+        return _Literal(-_literal(node.operand, known).value, 1)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = _literal(node.left, known), _literal(node.right, known)
+        left, right = _literal(node.left, known).value, _literal(node.right, known).value
         if type(left) is not int or type(right) is not int or max(abs(left), abs(right)) > _MOST:
             raise ValueError("not whole numbers")
         if isinstance(node.op, ast.Pow | ast.LShift) and not 0 <= right <= _MOST_SHIFT:
             raise ValueError("a number that is too large")
-        return _OPERATORS[type(node.op)](left, right)
+        return _Literal(_OPERATORS[type(node.op)](left, right), 1)
     raise ValueError(f"{type(node).__name__} is not a literal")

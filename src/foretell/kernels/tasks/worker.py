@@ -39,7 +39,7 @@ def call(function: str, request: Mapping[str, Any], name: str) -> bytes:
             what = f"the code of {name} did not finish within {TASK_CODE_LIMITS.wall_s:g} s"
             expected = "inputs and a reference that are made in seconds"
             raise BadTask(Refusal.DOES_NOT_RUN, what, expected, "use smaller sizes") from failure
-        what = f"the code of {name} ended its process ({failure})"
+        what = f"the code of {name} ended its process ({plain(str(failure), _TEXT_CHARACTERS)})"
         raise BadTask(Refusal.DOES_NOT_RUN, what, "code that returns") from failure
     if answer[:1] == _REFUSAL:
         raise _refusal(answer[1:], name)
@@ -55,7 +55,12 @@ def _refusal(answer: bytes, name: str) -> BadTask:
         texts = [plain(told[part], _TEXT_CHARACTERS) for part in ("what", "expected", "do")]
         return BadTask(Refusal(told["reason"]), *texts)
     except (ValueError, KeyError, TypeError, RecursionError):
-        return BadTask(Refusal.DOES_NOT_RUN, f"the code of {name} answers in its own way", "code that returns")
+        return forged(name)
+
+
+def forged(name: str) -> BadTask:
+    """The refusal of a task whose code wrote the answer itself."""
+    return BadTask(Refusal.DOES_NOT_RUN, f"the code of {name} answers in its own way", "code that returns")
 
 
 def serve(payload: bytes) -> bytes:

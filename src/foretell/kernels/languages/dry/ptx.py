@@ -6,6 +6,7 @@ does is said elsewhere.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ _OPERANDS = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]\s][^,{}\[\]]*")
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>\w+)\s+(?:\.ptr\s+[^,)]*?)?(?P<name>[\w$%]+)(?:\[\d+\])?\s*[,)\n]"
 )
+MOST_STATEMENTS = 100_000  # of a kernel that is read; following more would take minutes
 _ENDS = ("bra", "ret", "exit", "brx", "trap")
 
 
@@ -69,7 +71,9 @@ def read_ptx(text: str, name: str) -> Kernel:
 
 def _blocks(text: str, at: int) -> list[Block]:
     """Basic blocks up to the brace that closes the body. Labels may repeat in inner braces: the nearest is meant."""
-    statements = list(_statements(text, at))
+    statements = list(itertools.islice(_statements(text, at), MOST_STATEMENTS + 1))
+    if len(statements) > MOST_STATEMENTS:
+        raise NotPtx(f"it has more than {MOST_STATEMENTS} instructions")
     targets = {one.operands[-1] for one in statements if isinstance(one, Instruction) and _goes(one)}
     blocks = [Block()]
     labels: dict[str, list[int]] = {}
