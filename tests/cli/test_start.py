@@ -15,6 +15,7 @@ from foretell.kernels.devices import described
 from foretell.kernels.search import load_run
 from foretell.testing import FakeBench
 from tests.cli.conftest import Invoke
+from tests.kernels.propose.knobs.sources import CUDA
 
 WRITTEN = Path("benchmarks/acceptance/triton").resolve()
 PROBLEM, KERNEL = WRITTEN / "42_cumsum_rows.problem.py", WRITTEN / "42_cumsum_rows.kernel.py"
@@ -59,6 +60,14 @@ def test_a_task_with_templates_can_start_from_a_kernel_too(invoke: Invoke, tmp_p
         assert result.exit_code == 0, result.output
         document = json.loads(result.stdout)
         assert document["config"]["proposer"] == proposer and document["config"]["start"]["source"] == source
+
+
+def test_the_winner_of_a_bare_cuda_file_is_one(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "mine.cu").write_text(f"#include <torch/extension.h>\n{CUDA}\ntorch::Tensor entry(torch::Tensor x);\n")
+    result = invoke("search", PROBLEM, "--start", tmp_path / "mine.cu", *PLAIN, "--run", tmp_path / "run", "--json")
+    assert result.exit_code == 0, result.output
+    best = json.loads(result.stdout)["best"]
+    assert best["file"] == str(tmp_path / "run" / "best.cu") and "__global__" in Path(best["file"]).read_text()
 
 
 def test_a_function_that_writes_candidates_begins_with_the_start(tmp_path: Path) -> None:

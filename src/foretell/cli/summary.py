@@ -10,17 +10,21 @@ from rich.markup import escape
 
 from foretell.cli.lm_report import LmReport
 from foretell.cli.output import command_line
+from foretell.kernels.languages.extension.bare import is_bare
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
 from foretell.report.conditions import contention, measurements_of
 from foretell.report.numbers import count, seconds, times
 from foretell.report.start import over_start, start_trouble
 
-_ENDINGS = {"cpp": ".cpp"}  # candidates in all other languages are Python modules
+_ENDINGS = {"cpp": ".cpp"}  # candidates in other languages are Python modules, or bare CUDA files
 
 
 def best_path(state: RunState, run_dir: Path) -> Path:
-    return run_dir / f"best{_ENDINGS.get(str(state.config['language']), '.py')}"
+    """The file of the winner, with the ending of its language."""
+    best = state.best
+    bare = best is not None and is_bare(best.candidate.source)
+    return run_dir / f"best{_ENDINGS.get(str(state.config['language']), '.cu' if bare else '.py')}"
 
 
 def print_summary(

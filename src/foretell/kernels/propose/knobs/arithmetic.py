@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from foretell.kernels.tune.encode import Value
 
@@ -31,16 +32,22 @@ def evaluate(expression: str, definitions: Mapping[str, str], setting: Mapping[s
 
 
 def _value(expression: str, definitions: Mapping[str, str], setting: Mapping[str, Value], depth: int) -> int | None:
-    if depth == 0 or len(expression) > _MOST_CHARACTERS:
+    tree = _parsed(expression) if depth else None
+    return None if tree is None else _tree_value(tree, definitions, setting, depth)
+
+
+@lru_cache(maxsize=1024)  # every setting asks for the same ones
+def _parsed(expression: str) -> ast.expr | None:
+    """The expression as a tree; None if it is not simple arithmetic."""
+    if len(expression) > _MOST_CHARACTERS:
         return None
     plain = _CASTS.sub("", expression)
     plain = _SIZEOF.sub(lambda match: str(bytes_of(match[1])), plain)
     plain = _SUFFIX.sub(r"\1", plain).strip()
     try:
-        tree = ast.parse(plain, mode="eval").body
+        return ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return _tree_value(tree, definitions, setting, depth)
 
 
 def _tree_value(node: ast.expr, definitions: Mapping[str, str], setting: Mapping[str, Value], depth: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Kind(StrEnum):
@@ -51,6 +52,7 @@ _SHAPED_DIMENSIONS = frozenset({"block", "tile", "thread", "threads"})  # BLOCK_
 _LETTER = re.compile(r"k?(?:b|bl|blk|t|w)[mnkxyzcdhpqrstlw]\d?", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1024)  # limits ask for each setting
 def kind_of(name: str) -> Kind | None:
     """What a constant of that name is for; None if nothing says that it may be changed."""
     words = [word.lower() for word in _WORD.findall(name.replace("_", " "))]
