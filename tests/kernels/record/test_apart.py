@@ -62,12 +62,26 @@ def test_what_is_built_is_used_again_and_gives_the_same_program() -> None:
     asked = TASK, TASK.workloads[0], TRITON, "triton", H200
     first = record_apart(*asked)
     assert first.program is not None, first.refusal
-    assert list((built.built_dir(TRITON) / "triton").rglob("*.cubin"))
+    assert list((built.built_dir(TRITON, problem=built.problem_of(TASK.spec)) / "triton").rglob("*.cubin"))
     second, here = record_apart(*asked), record(*asked)
     assert second.program is not None and here.program is not None, second.refusal
     assert to_bytes(first.program) == to_bytes(second.program)
     assert [step.entry for step in here.program.launches()] == [step.entry for step in first.program.launches()]
     assert 0 < second.cpu_seconds < 10
+
+
+def test_a_problem_leaves_nothing_that_a_candidate_meets_at_another() -> None:
+    leave = """
+import os, pathlib
+place = pathlib.Path(os.environ["FORETELL_CACHE"], "triton", "forged")
+place.mkdir(parents=True)
+(place / "twice.cubin").write_text("not what the candidate compiles to")
+"""
+    hostile = kernelbench.from_text(TASK.files[kernelbench.FILE] + leave, "hostile")
+    source = "def kernel(x):\n    return x + x\n"
+    assert record_apart(hostile, hostile.workloads[0], source, "torch", H200).ok
+    assert built.files_of(source, built.problem_of(hostile.spec))
+    assert built.files_of(source, built.problem_of(TASK.spec)) == built.files_of(source) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""What building a candidate left for later: kept under the candidate's own content, written by us.
+"""What building a candidate left for later: kept under the content of all code that had a part in it, written by us.
 
 A builder runs foreign code, so what it leaves may be forged. It is therefore kept in a folder that is named by the
-candidate's text and read by nothing but that candidate: one that leaves lies deceives itself alone.
+candidate's text and, if the task brings code of its own, by the task: one that leaves lies deceives itself alone.
 """
 
 from __future__ import annotations
@@ -25,9 +25,19 @@ _KEY_CHARACTERS = 40
 _GROUP = "__grp__"
 
 
-def built_dir(source: str, base: Path | None = None) -> Path:
-    """The folder of a candidate's text below a cache folder, by default the user's; it need not exist."""
-    key = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
+def problem_of(spec: Mapping[str, Any]) -> str:
+    """A name for the foreign code of a task with that `spec`; empty for a task of the library, which has none."""
+    if spec["kind"] == "library":
+        return ""
+    return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()
+
+
+def built_dir(source: str, base: Path | None = None, problem: str = "") -> Path:
+    """The folder of a candidate's text below a cache folder, by default the user's; it need not exist.
+
+    `problem` is what `problem_of` says of the task that it was built for.
+    """
+    key = hashlib.sha256((problem + source).encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
     return (base or cache_dir()) / FOLDER / key[:2] / key
 
 
@@ -37,12 +47,12 @@ def use(source: str | None, base: Path) -> None:
     os.environ.update(FORETELL_CACHE=str(folder), TRITON_CACHE_DIR=str(folder / "triton"))
 
 
-def keep(source: str, files: Mapping[str, bytes]) -> None:
+def keep(source: str, files: Mapping[str, bytes], problem: str = "") -> None:
     """Put files, by their names relative to a builder's cache, into the candidate's folder; whole, or not at all.
 
     Names that lead out of it are left out; so is everything if one of them is longer than a path may be.
     """
-    target = built_dir(source)
+    target = built_dir(source, problem=problem)
     partial = target.with_name(f"{target.name}.{os.getpid()}.{id(files)}")
     try:
         for name, content in files.items():
@@ -68,9 +78,9 @@ def _put(name: str, content: bytes, partial: Path, target: Path) -> None:
     path.write_bytes(_moved(content, target.joinpath(*parts).parent) if path.name.startswith(_GROUP) else content)
 
 
-def files_of(source: str) -> dict[str, bytes]:
+def files_of(source: str, problem: str = "") -> dict[str, bytes]:
     """What is kept of a candidate, as `keep` takes it; nothing if that is more than MOST_BYTES."""
-    folder = built_dir(source)
+    folder = built_dir(source, problem=problem)
     files, left = {}, MOST_BYTES
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_file() and not path.is_symlink():

@@ -45,7 +45,8 @@ def record_apart(
 
     if source is not None and is_extension(source):
         prepare_extensions(source)
-    folder = built.built_dir(source or "")
+    problem = built.problem_of(task.spec)
+    folder = built.built_dir(source or "", problem=problem)
     asked = json.dumps(request(task, workload, source, language, device)).encode()
     try:
         job = (server or build_server()).submit(
@@ -57,7 +58,7 @@ def record_apart(
         return Recording(refusal=Refusal(reason, plain(f"{words}: {failure}", SENTENCE_CHARACTERS)))
     recording = decoded(result.answer)
     if recording.ok and source and not folder.is_dir():
-        built.keep(source, result.files)
+        built.keep(source, result.files, problem)
     return recording if recording.refusal is None else replace(recording, refusal=_shown(recording.refusal, source))
 
 

@@ -136,7 +136,8 @@ class BuilderPool:
     def _build(self, job: dict[str, Any]) -> Build:
         started = time.perf_counter()
         limits = EXTENSION_LIMITS if is_extension(job["source"]) else BUILDER_LIMITS
-        folder = built.built_dir(job["source"])
+        problem = built.problem_of(job["spec"])
+        folder = built.built_dir(job["source"], problem=problem)
         under_way: Job | None = None
         if is_extension(job["source"]):
             prepare_extensions(job["source"])
@@ -155,7 +156,7 @@ class BuilderPool:
                 self._under_way.discard(under_way)
         found = _read(result.answer, time.perf_counter() - started)
         if found.ok and not folder.is_dir():
-            built.keep(job["source"], result.files)
+            built.keep(job["source"], result.files, problem)
         return found
 
 

@@ -73,6 +73,7 @@ class WorkerHandle:
         self._talk: Conversation | None = None
         self._spare: Conversation | None = None
         self._gone: list[Conversation] = []
+        self._problem = ""
         self.starts = 0
 
     def start(self) -> None:
@@ -102,7 +103,9 @@ class WorkerHandle:
         """Send a command and return the answer; WorkerFailed with the candidate's status otherwise."""
         memory = command.pop("memory", None)
         if command["do"] == "load":
-            command["files"] = built.files_of(command["source"])
+            command["files"] = built.files_of(command["source"], self._problem)
+        elif command["do"] == "task":
+            self._problem = built.problem_of(command["spec"])
         if self._talk is None:
             raise WorkerFailed(Status.CRASH, "the worker is gone")
         try:
