@@ -11,7 +11,9 @@ import pytest
 
 pytest.importorskip("torch")
 
+from foretell.kernels.bench.gpu import apart
 from foretell.kernels.bench.gpu.apart import JudgeApart
+from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerHandle
 from foretell.kernels.bench.gpu.judge import Judge
 from foretell.kernels.bench.gpu.probes import probe_judge, probe_worker
@@ -137,3 +139,52 @@ def test_nothing_of_a_candidate_outlives_its_worker(worker: WorkerHandle, tmp_pa
         worker.stop()
         worker.await_end()
         assert decoys.damage() == []
+
+
+FORGE = """
+import json, os, stat, struct
+def forge(message, times):
+    raw = json.dumps(message).encode()
+    for fd in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                for _ in range(times):
+                    os.write(fd, struct.pack("!i", len(raw)) + raw)
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("message", [{"worker": "start"}, {"done": 1, "worker": []}, ["odd"], {"refused": 3}])
+def test_a_problem_that_speaks_for_its_judge_is_refused(worker: WorkerHandle, message: object) -> None:
+    starts = worker.starts
+    with pytest.raises(BadTask, match="in its own way"):
+        JudgeApart(problem(FORGE, f"forge({message!r}, 1)"), worker, DEVICE, EFFORT, HOST)
+    assert worker.starts == starts
+
+
+def test_a_judge_that_never_stops_asking_is_stopped(worker: WorkerHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+    during = "global calls; calls += 1\n    if calls > 8: forge({'worker': 'stop'}, 10**9)"
+    task = problem(FORGE + "calls = 0", during)
+    monkeypatch.setattr(apart, "_MOST_SILENCES", 0.2)
+    monkeypatch.setattr(apart, "SEND_S", 2.0)
+    judge = JudgeApart(task, worker, DEVICE, replace(EFFORT, task_timeout_s=30.0), HOST)
+    with pytest.raises((BadTask, DeviceLost), match=r"did not finish|is gone"):
+        for number in range(9):
+            judge.judge(Candidate(task.key, "torch", f"{SAME}# {number}\n"))
+    judge.close()
+
+
+def test_a_bench_walls_in_the_judges_of_problems_alone(worker: WorkerHandle) -> None:
+    bench = GpuBench(EFFORT, 1, DEVICE, worker, Host())
+    try:
+        judge = bench._judge_of(problem())
+        assert isinstance(judge, JudgeApart)
+        bench.prepare(problem())
+        starts = worker.starts
+        assert worker.alive and bench._judge_of(problem()) is judge
+        assert isinstance(bench._judge_of(softmax()), Judge)
+        bench.prepare(softmax())
+        assert worker.starts == starts + 1  # the problem's code ran in the one before
+    finally:
+        bench.close()

@@ -12,8 +12,8 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from foretell.kernels.bench.gpu.channel import Forged, receive, receive_descriptor
-from foretell.kernels.bench.gpu.handle import READ_S, DeviceLost, Worker, WorkerFailed, opening_of
+from foretell.kernels.bench.gpu.channel import Forged, receive, receive_descriptor, send
+from foretell.kernels.bench.gpu.handle import READ_S, SEND_S, DeviceLost, Worker, WorkerFailed, opening_of
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.server import data_of, gpu_server
 from foretell.kernels.candidate import Candidate
@@ -48,7 +48,7 @@ class JudgeApart:
         self._is_made = False
         try:
             self._talk = gpu_server(data_of(task)).converse(_JOB, GPU_PROCESS_LIMITS)
-            self._talk.connection.send_bytes(opening_of(platform))
+            send(self._talk.connection, opening_of(platform), SEND_S)
         except (JobFailed, OSError) as failure:
             raise DeviceLost(f"no judge can be started: {failure}") from failure
         try:
@@ -112,13 +112,14 @@ class JudgeApart:
         return message
 
     def _say(self, message: dict[str, Any]) -> None:
-        self._talk.connection.send_bytes(json.dumps(message).encode())
+        send(self._talk.connection, json.dumps(message).encode(), SEND_S)
 
     def _hear(self, end: float) -> dict[str, Any]:
         """The judge's next message, in time and before the end."""
         limit_s = self._effort.task_timeout_s
         deadline = min(end, time.monotonic() + limit_s)
-        if not self._talk.connection.poll(max(0.0, deadline - time.monotonic())):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not self._talk.connection.poll(left_s):
             self._talk.ending()
             what = f"the code of {self._task.name} did not finish within {limit_s:g} s and was stopped"
             raise BadTask(Refusal.DOES_NOT_RUN, what, "code that ends", "use smaller sizes (--size)")
@@ -128,7 +129,9 @@ class JudgeApart:
         return message
 
     def _relayed(self, message: dict[str, Any]) -> dict[str, Any]:
-        """What the worker says to a command of the judge."""
+        """What the worker says to a command of the judge, who has none for it before there is data."""
+        if not self._is_made:
+            raise Forged("a command for the worker before its time")
         reply: dict[str, Any] = {}
         try:
             match message["worker"]:

@@ -1,6 +1,7 @@
-"""Reading what a process that runs foreign code sends, without ever waiting longer than one wants to.
+"""Talking with a process that runs foreign code, without ever waiting longer than one wants to.
 
 `Connection.recv_bytes` waits for the rest of a message whose length it has read; a forged length would be for ever.
+`Connection.send_bytes` waits until the other side reads, which it need not.
 """
 
 from __future__ import annotations
@@ -27,6 +28,22 @@ def receive(connection: Any, timeout_s: float) -> bytes:
     if not 0 <= size <= LONGEST:
         raise Forged(f"a message of {size} bytes was announced")
     return _exactly(connection.fileno(), size, deadline)
+
+
+def send(connection: Any, content: bytes, timeout_s: float) -> None:
+    """One message for `Connection.recv_bytes`; TimeoutError if the other side does not read it, or OSError."""
+    left = memoryview(struct.pack("!i", len(content)) + content)
+    deadline = time.monotonic() + timeout_s
+    waiter = select.poll()
+    waiter.register(connection.fileno(), select.POLLOUT)
+    with socket.socket(fileno=os.dup(connection.fileno())) as channel:
+        while left:
+            if not waiter.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+                raise TimeoutError
+            try:
+                left = left[channel.send(left, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
+            except BlockingIOError:
+                continue  # it has room, but not for the least that is sent at once
 
 
 def send_descriptor(connection: Any, descriptor: int) -> None:

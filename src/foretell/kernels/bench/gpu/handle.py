@@ -7,7 +7,7 @@ import pickle
 import time
 from typing import Any, Protocol
 
-from foretell.kernels.bench.gpu.channel import Forged, receive, send_descriptor
+from foretell.kernels.bench.gpu.channel import Forged, receive, send, send_descriptor
 from foretell.kernels.bench.gpu.device import visible_gpus
 from foretell.kernels.bench.gpu.server import gpu_server
 from foretell.kernels.languages import built
@@ -21,6 +21,7 @@ WITHOUT_WALLS = (
     "if `foretell doctor` says that CUDA does not work in the sandbox, code that you trust can be measured without it: "
     "FORETELL_SANDBOX=none and --unsafe"
 )
+SEND_S = 10.0  # for what may be much, to those that may be busy
 READ_S = 0.5  # an answer that has begun is here by then
 CUDA = "foretell.kernels.bench.gpu.platform:Cuda"
 _JOB = "foretell.kernels.bench.gpu.worker:serve"
@@ -94,7 +95,7 @@ class WorkerHandle:
     def _launch(self) -> Conversation:
         try:
             talk = self._server.converse(_JOB, GPU_PROCESS_LIMITS)
-            talk.connection.send_bytes(self._opening)
+            send(talk.connection, self._opening, START_TIMEOUT_S)
         except (JobFailed, OSError) as failure:
             raise DeviceLost(f"no worker can be started: {failure}") from failure
         return talk
@@ -109,7 +110,7 @@ class WorkerHandle:
         if self._talk is None:
             raise WorkerFailed(Status.CRASH, "the worker is gone")
         try:
-            self._talk.connection.send_bytes(pickle.dumps(command))
+            send(self._talk.connection, pickle.dumps(command), max(SEND_S, timeout_s))
             if memory is not None:
                 send_descriptor(self._talk.connection, memory)
         except OSError as error:
