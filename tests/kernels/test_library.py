@@ -93,14 +93,14 @@ def test_template_is_varied_deterministic_and_tells_nothing(name: str) -> None:
 
 
 def test_proposer_never_repeats_and_goes_past_the_settings() -> None:
-    task, template = get("softmax"), templates()["softmax"]
+    task, template = get("matmul"), templates()["matmul"]
     proposer = TemplateProposer(template)
     root = reference_candidate(task)
     settings = {template.candidate(knobs).id for knobs in template.settings()}
     order: list[str] = []
-    for seed in range(10):
+    for seed in range(8):
         order += [child.id for child in proposer.propose(task, [root], 64, np.random.default_rng(seed), set(order))]
-    assert len(order) == len(set(order)) == 640, "`standard` considers more candidates than there are settings"
+    assert len(order) == len(set(order)) == 512 > len(settings)
     assert set(order[: len(settings)]) == settings and not settings & set(order[len(settings) :])
 
 

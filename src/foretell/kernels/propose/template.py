@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -15,8 +16,8 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.task import Task
 
 Knobs = Mapping[str, Any]
-BEYOND_TRIES = 48
-INJECTED_BUG = "slip"  # the knob by which some templates make programs that are wrong
+BEYOND_TRIES = 96
+RARE = 0.25  # a value that fewer settings have than this share of what each value would have if all had as many
 
 
 def _always(_: Knobs) -> bool:
@@ -154,17 +155,35 @@ class Space:
                 return child
         return self.beyond(parent, rng, taken)
 
+    @cached_property
+    def _common(self) -> dict[str, tuple[Any, ...]]:
+        """The values of each knob that are not rare among the settings."""
+        found = {}
+        for name, values in self.template.knobs.items():
+            counts = [sum(setting[name] == value for setting in self.settings) for value in values]
+            least = RARE * len(self.settings) / len(values)
+            found[name] = tuple(value for value, count in zip(values, counts, strict=True) if count >= least)
+        return found
+
+    @cached_property
+    def _sound(self) -> list[dict[str, Any]]:
+        return [setting for setting in self.settings if self._is_sound(setting)]
+
+    def _is_sound(self, knobs: Knobs) -> bool:
+        return all(value in self._common[name] for name, value in knobs.items())
+
     def beyond(self, parent: Candidate, rng: np.random.Generator, taken: Collection[str]) -> Candidate | None:
         """A new program by knobs that `valid` leaves out: one to three turned from the parent's, or from a setting's.
 
-        Some make no sense. Those that cannot be rendered, or give a text that is taken, are passed over; the bench
-        judges the others as it judges every candidate.
+        Rare values are left alone: those are the mistakes that templates make on purpose, for a corpus to have
+        failures. Some of the others make no sense. Those that cannot be rendered, or give a text that is taken, are
+        passed over; the bench judges the rest as it judges every candidate.
         """
-        if not self.settings:
-            return None
-        own = self.template.turned(parent) or self.settings[int(rng.integers(len(self.settings)))]
-        for _ in range(BEYOND_TRIES):
-            changed = turned_further(self.template, own, rng)
+        own = self.template.turned(parent)
+        near = own if own is not None and self._is_sound(own) else None
+        for attempt in range(BEYOND_TRIES if self._sound else 0):
+            start = near if near is not None and attempt % 2 == 0 else self._sound[int(rng.integers(len(self._sound)))]
+            changed = turned_further(start, self._common, rng)
             if self.template.valid(changed):
                 continue
             try:
@@ -176,14 +195,12 @@ class Space:
         return None
 
 
-def turned_further(template: Template, knobs: Knobs, rng: np.random.Generator) -> dict[str, Any]:
-    """Knobs of which one to three have another value; a knob that injects a bug stays at none."""
-    free = [name for name, values in template.knobs.items() if len(values) > 1 and name != INJECTED_BUG]
+def turned_further(knobs: Knobs, values: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> dict[str, Any]:
+    """The knobs with one to three of them at another of these values."""
     changed = dict(knobs)
-    if INJECTED_BUG in changed:
-        changed[INJECTED_BUG] = template.knobs[INJECTED_BUG][0]
+    free = [name for name in values if len(values[name]) > 1]
     for name in rng.permutation(free)[: 1 + int(rng.integers(3))].tolist():
-        others = [value for value in template.knobs[name] if value != knobs[name]]
+        others = [value for value in values[name] if value != knobs[name]]
         changed[name] = others[int(rng.integers(len(others)))]
     return changed
 
