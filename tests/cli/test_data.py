@@ -26,24 +26,24 @@ def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(trial, "BUSY_SHARE", 2.0)  # what others disturb is not kept: here it is, whoever else is busy
     plan, catalogue, folder = tmp_path / "plan.jsonl.gz", tmp_path / "c.sqlite", tmp_path / "data"
-    wanted = ("--kind", "cpu", "--per-language", 4, "--task", "row_sum")
+    wanted = ("--kind", "cpu", "--per-language", 2, "--task", "row_sum")
     said = _run("data", "plan", "--out", plan, *wanted, "--data", folder)
-    assert "4 candidates planned" in said
+    assert "2 candidates planned" in said
     printed = runner.invoke(app, ["collect", str(plan), "--into", str(catalogue), "--corpus", str(folder), "--json"])
     told = json.loads(printed.stdout)
-    assert told["measured"] == 4 and told["left"] == 0
-    assert "4 rows in corpus_cpu.parquet" in _run("data", "import", catalogue, "--data", folder)
+    assert told["measured"] == 2 and told["left"] == 0
+    assert "2 rows in corpus_cpu.parquet" in _run("data", "import", catalogue, "--data", folder)
     stats = _run("data", "stats", "--data", folder)
-    assert "4 candidates of 1 operations" in stats and "row_sum" in stats and "p90 / p10" in stats
+    assert "2 candidates of 1 operations" in stats and "row_sum" in stats and "p90 / p10" in stats
     assert not set(stats) & set("{}'")
     assert json.loads(_run("data", "stats", "--data", folder, "--json"))["operations"] == 1
-    assert "4 rows verified" in _run("data", "verify", "--data", folder)
-    assert "train 4" in _run("data", "split", "--out", tmp_path / "splits.json", "--data", folder)
+    assert "2 rows verified" in _run("data", "verify", "--data", folder)
+    assert "train 2" in _run("data", "split", "--out", tmp_path / "splits.json", "--data", folder)
     _run("data", "export", "--out", tmp_path / "all.jsonl", "--data", folder)
     lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert len(lines) == 4 and {line["split"] for line in lines} == {"train"}
+    assert len(lines) == 2 and {line["split"] for line in lines} == {"train"}
     again = _run("collect", plan, "--into", tmp_path / "other.jsonl", "--corpus", folder)
-    assert "measured 0" in again and "known 4" in again and not set(again) & set("{}'")
+    assert "measured 0" in again and "known 2" in again and not set(again) & set("{}'")
 
 
 @pytest.mark.parametrize(("arguments", "says"), [

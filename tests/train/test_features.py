@@ -28,6 +28,7 @@ from tests.train.slices import slice_of
 TASKS = ("row_sum", "row_max", "rmsnorm", "silu", "outer_sum")
 EFFORT = Effort(15, 5, 5, folds=2)
 HELD = "row_mean"
+DEVICES = {"NVIDIA H200": described("h200")}
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +50,26 @@ def test_processes_that_share_the_work_end_at_once_when_it_is_cut() -> None:
     assert not set(multiprocessing.active_children()) - others
 
 
+@pytest.mark.full
+def test_processes_that_share_the_work_train_the_same_model(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        train(rows, DEVICES, 0, replace(EFFORT, jobs=jobs), print).save(tmp_path / f"{jobs}.npz")
+    assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "2.npz").read_bytes()
+
+
 def test_a_model_is_trained_saved_and_of_use(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     said: list[str] = []
-    devices = {"NVIDIA H200": described("h200")}
-    model = train(rows, devices, 0, EFFORT, said.append)
+    model = train(rows, DEVICES, 0, EFFORT, said.append)
     assert any("operation new" in words for words in said)
     assert set(model.tiers) == {"gpu.source", "gpu.build"}
     model.save(tmp_path / "one.npz")
-    train(rows, devices, 0, replace(EFFORT, jobs=2), said.append).save(tmp_path / "two.npz")
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
     assert model.regime("gpu", HELD, "reduction") == REGIMES[1]
     held = [r for r in rows if r["task"] == HELD and r["speedup"] and r["features"]]
     task = get(HELD, "gpu")
-    told = TrainedForecaster(model).forecast(task, devices["NVIDIA H200"], [subject_of(r, "build") for r in held])
+    told = TrainedForecaster(model).forecast(task, DEVICES["NVIDIA H200"], [subject_of(r, "build") for r in held])
     assert spearman([f.mean for f in told], [r["speedup"] for r in held]) > 0.4
     remembered = Model.load(tmp_path / "one.npz").memory("gpu").rows
     assert {row.task for row in remembered} == set(TASKS)
-    near = explain(TrainedForecaster(model), task, devices["NVIDIA H200"], subject_of(held[0], "build")).neighbours
+    near = explain(TrainedForecaster(model), task, DEVICES["NVIDIA H200"], subject_of(held[0], "build")).neighbours
     assert len(near) == 3 and all(one.task in ("row_sum", "row_max") for one in near)  # others of its family
     assert all(0.0 < one.speedup < 100.0 and one.device == "NVIDIA H200" and one.words for one in near)

@@ -165,6 +165,7 @@ def get_inputs():
 """
 
 
+@pytest.mark.full
 def test_a_bare_file_gets_the_parameters_of_the_reference(tmp_path: Path) -> None:
     (tmp_path / "problem.py").write_text(PROBLEM)
     task = load(tmp_path / "problem.py")

@@ -91,6 +91,7 @@ def test_corpus_to_forecasts(
     assert np.isfinite(figures["spearman"]["value"])
 
 
+@pytest.mark.full
 def test_a_run_is_not_gone_on_with_by_another_corpus(data: Data, base: Path, tmp_path: Path) -> None:
     wanted = Wanted("sft", str(base), tmp_path, examples=4, dtype="float32", rank=4, alone=True)
     small = {"batch_tokens": 16_384, "longest": 12_000}
@@ -140,6 +141,7 @@ def test_without_anything_to_learn_from(data: Data, base: Path, tmp_path: Path) 
         )
 
 
+@pytest.mark.full
 def test_an_adapter_is_there_even_if_calibrating_it_fails(
     data: Data, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +158,7 @@ def test_an_adapter_is_there_even_if_calibrating_it_fails(
     assert "some/model" in make(f"local:{tmp_path / 'adapter'}?base=some/model", 0).name
 
 
+@pytest.mark.full
 def test_one_operation_is_learnt_from_and_not_calibrated_by(data: Data, base: Path, tmp_path: Path) -> None:
     one = replace(data, rows=[row for row in data.rows if row["task"] == "row_mean"])
     wanted = Wanted("sft", str(base), tmp_path, examples=4, dtype="float32", rank=4, alone=True)

@@ -132,6 +132,7 @@ def test_what_cannot_be_built_here_falls_back_to_torch(monkeypatch: pytest.Monke
 
 
 @needs_nvcc
+@pytest.mark.full
 def test_texts_that_clash_are_compiled_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     module = load_module(CLASHING)
     seen = _recorded(monkeypatch)
