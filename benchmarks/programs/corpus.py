@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.programs.evaluate import recorded
+from benchmarks.programs.observations import keep_observations
 from benchmarks.programs.record import Job, record_all
 from foretell.belief import spearman
 from foretell.kernels.corpus import table
@@ -35,18 +36,20 @@ from foretell.kernels.multiprocessor import capability_of, multiprocessor_of
 RESULTS = Path("benchmarks/results/programs_corpus.json")
 COLUMNS = ("kind", "task", "family", "language", "device", "features", "speedup", "workloads", "source")
 SEED = 7
-LEAST = 8  # recorded candidates from which a rank correlation within an operation is told
+LEAST = 6  # recorded candidates from which a rank correlation within an operation is told
 DEVICE = described("h200")
 
 
-def sample(each: int) -> list[dict[str, Any]]:
-    """So many candidates of each operation, the operations taking turns."""
+def sample(each: int, operations: int | None = None) -> list[dict[str, Any]]:
+    """So many candidates of each operation, or of so many operations, the operations taking turns."""
     tasks: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in table.read(columns=COLUMNS):
         if row["kind"] == "gpu" and row["speedup"] and row["workloads"]:
             tasks[row["task"]].append(row)
     draw = random.Random(SEED)
     chosen = [draw.sample(rows, len(rows))[:each] for _, rows in sorted(tasks.items())]
+    if operations is not None:
+        chosen = random.Random(SEED).sample(chosen, operations)
     return [rows[number] for number in range(each) for rows in chosen if number < len(rows)]
 
 
@@ -121,13 +124,15 @@ def main() -> None:
     parser.add_argument("cache", type=Path)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--each", type=int, default=30)
+    parser.add_argument("--operations", type=int, help="evaluate a seeded sample of so many operations")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no recording after that time")
     arguments = parser.parse_args()
-    rows = sample(arguments.each)
+    rows = sample(arguments.each, arguments.operations)
     if arguments.record:
         record_all([job_of(row) for row in rows], arguments.cache, arguments.processes, arguments.seconds)
         return
+    keep_observations(arguments.cache / "observations")
     report = evaluated(rows, arguments.cache)
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps({key: value for key, value in report.items() if not key.startswith("by_")}, indent=1))

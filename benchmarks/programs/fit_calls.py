@@ -36,7 +36,7 @@ def fitted(rows: list[Measured]) -> Correction:
         names, operators, np.zeros(len(names) + 2), np.ones(len(names) + 2), np.zeros((0, 1)), np.zeros(0), 1.0, 0.0
     )
     raw = np.stack([blank.place(*row[:3])[: len(names) + 2] for row in rows])
-    mean, scale = raw.mean(axis=0), np.maximum(raw.std(axis=0), 0.05)
+    mean, scale = raw.mean(axis=0), np.maximum(raw.std(axis=0), CALL_MODEL.least_scale)
     scaled = Correction(names, operators, mean, scale, np.zeros((0, 1)), np.zeros(0), 1.0, 0.0)
     places = np.stack([scaled.place(*row[:3]) for row in rows])
     width = CALL_MODEL.width_per_feature * places.shape[1]

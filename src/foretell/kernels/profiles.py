@@ -371,7 +371,9 @@ class CallModel:
     `operator_distance` is how far apart two operators of a class are, in standard deviations of a feature;
     `unknown_spread_log2` the doubt about a call unlike all that were measured, in doublings. On another device than
     `measured_on`, time up to operations / `busy_share` follows the device's rate, what is beyond its clock and cores;
-    bytes count for at most `most_over_memory` of their roofline.
+    bytes count for at most `most_over_memory` of their roofline. A feature whose spread is `least_scale` was the same
+    in all measured calls (memory layout, say): a call that differs in it is placed as if it did not, and counts as no
+    nearer to a measured one than `unmeasured_near`. `uncorrected` operators have other kernels than those measured.
     """
 
     fixed_us: float = 3.0
@@ -383,6 +385,9 @@ class CallModel:
     measured_on: str = "h200"
     busy_share: float = 0.7
     most_over_memory: float = 1.33
+    least_scale: float = 0.05
+    unmeasured_near: float = 0.5
+    uncorrected: frozenset[str] = frozenset({"cudnn_batch_norm"})
     centres: int = 240
     width_per_feature: float = 0.7
     ridge: float = 0.1
@@ -414,10 +419,10 @@ class StepModel:
     """Constants of the time of a Program's steps (`cost/steps.py`): fixed costs, host costs, and doubt in doublings.
 
     `call_host_us` is by operator or family. `between_us` of a step's own time is hidden behind the step before it.
-    `start_us` is what the device waits for the first step when it is called eagerly. After the first `warm_calls` a
-    call takes the host `later_share` of its time: its code and data are in the processor's caches. `launch_log2` is the
-    doubt about a launch by the part of the device that bounds it; it was set on the development problems of
-    benchmarks/programs, as were the host costs.
+    `start_us` is what the device waits for the first step when it is called eagerly; host and device then overlap by a
+    power mean with `eager_power`. After the first `warm_calls` a call takes the host `later_share` of its time: its code
+    and data are in the processor's caches. `launch_log2` is the doubt about a launch by the part of the device that bounds it; it was set on the development problems of
+    benchmarks/programs, as were the host costs and `call_spread`, a factor of the spread of library calls.
     """
 
     fixed_us: float = 3.0
@@ -426,7 +431,8 @@ class StepModel:
     stream_share: float = 0.7
     copy_efficiency: float = 0.8
     host_bytes_per_us: float = 12_000.0
-    start_us: float = 22.0
+    start_us: float = 20.0
+    eager_power: float = 3.0
     allocate_host_us: float = 3.5
     launch_host_us: float = 4.0
     usual_call_host_us: float = 25.0
@@ -452,13 +458,14 @@ class StepModel:
         default_factory=lambda: {
             "memory": 0.25,
             "arithmetic": 0.3,
-            "issue": 0.4,
-            "lines": 0.5,
-            "cache": 0.6,
-            "waiting": 0.6,
+            "issue": 0.5,
+            "lines": 0.6,
+            "cache": 0.7,
+            "waiting": 0.7,
         }
     )
-    usual_launch_log2: float = 0.6
+    usual_launch_log2: float = 0.7
+    call_spread: float = 1.2
     cut_log2: float = 0.6
     data_log2: float = 0.6
     branch_log2: float = 0.3
@@ -477,7 +484,7 @@ class ProgramForecast:
     workloads: int = 2
     alternatives: int = 8
     p_fail: float = 0.15
-    least_doubt_log2: float = 0.25
+    least_doubt_log2: float = 0.3
 
 
 PROGRAM_FORECAST = ProgramForecast()

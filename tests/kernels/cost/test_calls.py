@@ -72,3 +72,16 @@ def test_depthwise_and_transposed_convolutions_are_classes_of_their_own():
     assert convolution(view(1, 64, 64, 3, 3), False, 1) == "convolution"
     assert convolution(view(1, 64, 64, 3, 3), True, 1) == "transposed"
     assert convolution(view(1, 64, 1, 3, 3), False, 64) == "depthwise"
+
+
+def test_a_memory_layout_that_was_never_measured_changes_the_doubt_and_not_the_time():
+    def convolution(strides: tuple[int, ...]) -> LibraryCall:
+        source = View(0, 0, "float32", (32, 64, 56, 56), strides)
+        flags = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)
+        return LibraryCall(
+            "aten::convolution.default", (source, view(1, 64, 64, 3, 3), None, *flags), (), (view(2, 32, 64, 56, 56),)
+        )
+
+    usual = time_of(convolution((64 * 56 * 56, 56 * 56, 56, 1)), H200)
+    last = time_of(convolution((64 * 56 * 56, 1, 56 * 64, 64)), H200)
+    assert last.us == pytest.approx(usual.us) and last.doubt_log2 > usual.doubt_log2

@@ -11,7 +11,20 @@ from foretell.kernels.cost.steps import times_of
 from foretell.kernels.devices import described
 from foretell.kernels.forecast.program import compared
 from foretell.kernels.profiles import LAUNCH_MODEL, PROGRAM_FORECAST
-from foretell.kernels.program import Buffer, Fill, Fork, Image, Join, Launch, Pointer, Program, Region, Role
+from foretell.kernels.program import (
+    Buffer,
+    Fill,
+    Fork,
+    Image,
+    Join,
+    Launch,
+    LibraryCall,
+    Pointer,
+    Program,
+    Region,
+    Role,
+    View,
+)
 
 H200, L4 = described("h200"), described("l4")
 COUNT = 1 << 26
@@ -116,3 +129,26 @@ def test_a_program_against_itself_is_as_fast_with_little_doubt():
 def test_a_strided_candidate_is_slower_with_doubt():
     found = compared(program(4), program(32), H200)
     assert found.log2 < -1.0 and found.doubt_log2 > 0.5
+
+
+def _relu(source: int, result: int) -> LibraryCall:
+    whole = tuple(View(number, 0, "float32", (COUNT,), (1,)) for number in (source, result))
+    return LibraryCall("aten::relu.default", whole[:1], (), whole[1:])
+
+
+def test_work_that_is_repeated_and_never_read_is_a_rehearsal():
+    buffers = (Buffer(COUNT * 4, Role.INPUT), *(Buffer(COUNT * 4, Role.TEMPORARY) for _ in range(3)))
+    outputs = (View(3, 0, "float32", (COUNT,), (1,)),)
+    made = replace(program(), buffers=buffers, run=(_relu(0, 3),), outputs=outputs)
+    once, warmed = (times_of(replace(made, run=run), H200) for run in (made.run, (_relu(0, 1), _relu(0, 2), *made.run)))
+    assert warmed.device_us == once.device_us and len(warmed.steps) == 1
+    chained = times_of(replace(made, run=(_relu(0, 1), _relu(1, 3))), H200)
+    assert len(chained.steps) == 2
+
+
+def test_calls_cost_the_host_less_when_they_are_many():
+    def run(count: int) -> float:
+        outputs = (View(1, 0, "float32", (COUNT,), (1,)),)
+        return times_of(replace(program(), run=(_relu(0, 1),) * count, outputs=outputs), H200).host_us
+
+    assert run(40) - run(20) < run(8) * 20 / 8 / 2

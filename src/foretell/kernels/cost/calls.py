@@ -57,9 +57,19 @@ class Correction:
         """The coordinates of a call."""
         values = [features.shape.get(name, 0.0) for name in self.names]
         values += [math.log2(memory_us + 0.01), math.log2(compute_us + 0.001)]
-        known = (np.asarray(values) - self.mean) / self.scale
+        known = np.where(self._varied, (np.asarray(values) - self.mean) / self.scale, 0.0)
         which = [CALL_MODEL.operator_distance * float(features.operator == each) for each in self.operators]
         return np.concatenate([known, which])
+
+    @property
+    def _varied(self) -> NDArray[np.bool_]:
+        """Which features were not the same in all measured calls."""
+        return self.scale > 1.01 * CALL_MODEL.least_scale  # kept with few digits
+
+    def is_unmeasured(self, features: CallFeatures) -> bool:
+        """Whether the call differs from all measured ones in a feature that never varied."""
+        fixed = zip(self.names, self._varied, self.mean, strict=False)
+        return any(not varied and abs(features.shape.get(name, 0.0) - mean) > 0.5 for name, varied, mean in fixed)
 
     def at(self, place: Array) -> tuple[float, float]:
         """The correction in doublings, and how near the nearest measured call is (1: the same, 0: far)."""
@@ -94,8 +104,10 @@ def time_of(call: LibraryCall, device: Device) -> CallTime:
     at_home = roofline_us(features, home)
     us, doubt = plain_us(*at_home), CALL_MODEL.unknown_spread_log2
     correction = corrections().get(features.kind)
-    if correction is not None:
+    if correction is not None and features.operator not in CALL_MODEL.uncorrected:
         change, near = correction.at(correction.place(features, *at_home))
+        if correction.is_unmeasured(features):
+            near = min(near, CALL_MODEL.unmeasured_near)
         us *= 2.0**change
         doubt = math.hypot(correction.spread_log2, (1.0 - near) * CALL_MODEL.unknown_spread_log2)
     if device != home:
