@@ -420,9 +420,10 @@ class StepModel:
 
     `call_host_us` is by operator or family. `between_us` of a step's own time is hidden behind the step before it.
     `start_us` is what the device waits for the first step when it is called eagerly; host and device then overlap by a
-    power mean with `eager_power`. After the first `warm_calls` a call takes the host `later_share` of its time: its code
-    and data are in the processor's caches. `launch_log2` is the doubt about a launch by the part of the device that bounds it; it was set on the development problems of
-    benchmarks/programs, as were the host costs and `call_spread`, a factor of the spread of library calls.
+    power mean with `eager_power`. After the first `warm_calls` a call takes the host `later_share` of its time: its
+    code and data are in the processor's caches. `launch_log2` is the doubt about a launch by the part of the device
+    that bounds it, `call_spread` a factor of the doubt about library calls; both were set on the development problems
+    of benchmarks/programs, as were the host costs.
     """
 
     fixed_us: float = 3.0
