@@ -6,13 +6,13 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from foretell.kernels.candidate import normalise
 from foretell.kernels.sandbox import available
-from foretell.kernels.tasks import BadTask, Refusal, load
+from foretell.kernels.tasks import BadTask, Refusal, load, of_run
 from foretell.kernels.tasks.arrays import Forged, packed, read_shapes, unpacked
 from foretell.kernels.tasks.cpu import DTYPES, draw
 from tests.kernels.tasks.test_module import CPU, GPU
@@ -94,6 +94,42 @@ class TestReading:
         assert normalise(text, "cpp") == text
         assert normalise("x = .5'0; // c\ny = 1'0.0'1", "cpp") == "x = .5'0;\ny = 1'0.0'1"
         assert time.process_time() - started < 60  # it would take minutes
+
+
+class TestReceivedRuns:
+    """The task of a received run is in its journal, which anybody can write."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "kind": "module", "name": "op", "family": "module", "summary": "", "sizes": ["n"], "extra": [],
+        "inputs": [{"name": "x", "dtype": "float32", "shape": ["n"], "fill": "normal"}],
+        "outputs": [{"name": "out", "dtype": "float32", "shape": ["n - 1"], "fill": "normal"}],
+        "workloads": [{"sizes": {"n": 64}, "arguments": {}, "label": ""}],
+        "tolerance": {"relative": 1e-3, "absolute": 0.0, "reason": ""},
+        "files": {"module.py": GPU, "reference.cpp": ""}, "references": {"cpp": "reference.cpp"},
+    }  # fmt: skip
+
+    def test_what_was_written_here_is_read(self) -> None:
+        assert of_run({"task": "op", "task_spec": self.SPEC}, "cpu").outputs[0].dims({"n": 64}) == (63,)
+
+    @pytest.mark.parametrize(
+        ("part", "value"),
+        [
+            ("inputs", [{"name": "x", "dtype": "object", "shape": ["n"], "fill": "normal"}]),
+            ("inputs", [{"name": "x", "dtype": "float32", "shape": ["n +"], "fill": "normal"}]),
+            ("inputs", [{"name": "x", "dtype": "float32", "shape": ["m"], "fill": "normal"}]),
+            ("inputs", [{"name": "x", "dtype": "float32", "shape": ["n // 0"], "fill": "normal"}]),
+            ("inputs", [{"name": "x", "dtype": "float32", "shape": ["n" + " + n" * 5000], "fill": "normal"}]),
+            ("inputs", [{"name": "x", "dtype": "float32", "shape": [-1], "fill": "normal"}]),
+            ("workloads", [{"sizes": {"n": "64"}, "arguments": {}, "label": ""}]),
+            ("tolerance", {"relative": "1", "absolute": 0.0, "reason": ""}),
+            ("files", {"module.py": 5, "reference.cpp": ""}),
+            ("name", None),
+        ],
+    )
+    def test_what_is_not_a_task_is_refused(self, part: str, value: object) -> None:
+        with pytest.raises(BadTask) as caught:
+            of_run({"task": "op", "task_spec": {**self.SPEC, part: value}}, "cpu")
+        assert caught.value.reason is Refusal.NOT_READABLE
 
 
 class TestForgedAnswers:

@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from foretell.kernels import library
-from foretell.kernels.task import Task, Tensor, Tolerance, Workload, unknown_flops
+from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.sizes import resized
 from foretell.kernels.tasks.texts import parsed, read_text, top_level_names
+from foretell.kernels.typed import all_text, typed
 
 __all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
 
+_TENSORS = ("inputs", "outputs")
 FORMS = (
     "a module with reference(*inputs) and inputs(seed), a KernelBench problem (class Model, get_inputs), a GPU MODE "
     "folder (reference.py with generate_input and ref_kernel, and task.yml) or a FlashInfer-Bench definition (JSON)"
@@ -89,19 +91,23 @@ def of_run(config: Mapping[str, Any], device: str) -> Task:
 
 def from_spec(spec: Mapping[str, Any]) -> Task:
     """The task whose `spec` this is. Raises KeyError, TypeError or ValueError if it is not a spec."""
-    workloads, extra = (tuple(Workload(**each) for each in spec[group]) for group in ("workloads", "extra"))
-    tolerance = Tolerance(**spec["tolerance"])
+    workloads, extra = (tuple(typed(Workload(**each)) for each in spec[group]) for group in ("workloads", "extra"))
+    tolerance = typed(Tolerance(**spec["tolerance"]))
     if spec["kind"] == "library":
         known = library.get(spec["name"], spec["device"])
         return replace(known, workloads=workloads, extra=extra, tolerance=tolerance)
-    files = dict(spec["files"])
+    files, sizes = dict(spec["files"]), tuple(spec["sizes"])
+    texts = (spec["name"], spec["family"], spec["summary"], spec["kind"])
+    if not all_text((*texts, *sizes, *files, *files.values())):
+        raise ValueError("its names and files are not texts")
+    inputs, outputs = (tuple(_tensor(each, workloads + extra) for each in spec[group]) for group in _TENSORS)
     return Task(
         name=spec["name"],
         family=spec["family"],
         summary=spec["summary"],
-        sizes=tuple(spec["sizes"]),
-        inputs=tuple(map(_tensor, spec["inputs"])),
-        outputs=tuple(map(_tensor, spec["outputs"])),
+        sizes=sizes,
+        inputs=inputs,
+        outputs=outputs,
         workloads=workloads,
         extra=extra,
         tolerance=tolerance,
@@ -113,5 +119,13 @@ def from_spec(spec: Mapping[str, Any]) -> Task:
     )
 
 
-def _tensor(plain: Mapping[str, Any]) -> Tensor:
-    return Tensor(plain["name"], plain["dtype"], tuple(plain["shape"]), plain["fill"])
+def _tensor(plain: Mapping[str, Any], workloads: Sequence[Workload]) -> Tensor:
+    """A tensor of a spec; ValueError if it is not one that has a size at every workload."""
+    tensor = typed(Tensor(plain["name"], plain["dtype"], tuple(plain["shape"]), plain["fill"]))
+    try:
+        sides = [side for workload in workloads for side in tensor.dims(workload.sizes)]
+    except (SyntaxError, LookupError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the tensor {tensor.name} has no shape: {type(error).__name__}") from error
+    if tensor.dtype not in ITEM_BYTES or min(sides, default=0) < 0:
+        raise ValueError(f"the tensor {tensor.name} has a type or shape that no tensor has")
+    return tensor
