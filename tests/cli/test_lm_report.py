@@ -70,5 +70,5 @@ def test_the_winner_is_written_under_a_name_that_measure_takes() -> None:
     from types import SimpleNamespace
 
     for language, name in (("cpp", "best.cpp"), ("cuda", "best.py"), ("triton", "best.py"), ("torch", "best.py")):
-        state: Any = SimpleNamespace(config={"language": language})
+        state: Any = SimpleNamespace(config={"language": language}, best=None)
         assert best_path(state, Path("r")) == Path("r") / name
