@@ -342,6 +342,7 @@ class Run:
     def _candidate(self, given: str | Path | Candidate, parent: Candidate) -> Candidate:
         """What was told as a candidate of this run; texts are taken for a language model's."""
         from foretell.kernels.candidate import Candidate, Origin
+        from foretell.kernels.languages.python_source import language_in_run
         from foretell.kernels.propose.answer import Unusable, read
         from foretell.kernels.propose.lm import AUTHOR
         from foretell.told import file_candidate
@@ -359,4 +360,5 @@ class Run:
             text = found.source
         if not text.strip():
             raise BadInput("the answer is empty", "one block of code, or a program's text")
-        return Candidate(self.task.key, language, text, Origin("model", AUTHOR), (parent.id,))
+        spoken = language_in_run(text, language, self.task)
+        return Candidate(self.task.key, spoken, text, Origin("model", AUTHOR), (parent.id,))

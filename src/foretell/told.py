@@ -20,17 +20,18 @@ def file_candidate(path: Path, task: Task, language: str, parent: Candidate, aut
     """The candidate in a file, a program or a patch of the parent. Raises BadInput if it cannot be one of the run."""
     from foretell.inputs import read_text
     from foretell.kernels.candidate import Candidate, Origin
+    from foretell.kernels.languages.python_source import language_in_run
 
     more = () if language == "cpp" else ("--kind", "gpu")
     hint = "" if task.files else command_line("tasks", task.name, *more, "--reference")
     text = read_text(path, f"a program in {language}", hint)
     if path.suffix.lower() in _PATCHES:
-        text = _patched(path, text, parent, language)
+        text = _patched(path, text, parent, language_in_run(parent.source, language, task))
     else:
-        _check_language(path, text, language)
+        _check_language(path, text, language, language_in_run(text, language, task))
     person = author == "person"
     origin = Origin("person" if person else "model", ({} if person else {"by": "language model"}) | {"file": path.name})
-    return Candidate(task.key, language, text, origin, (parent.id,))
+    return Candidate(task.key, language_in_run(text, language, task), text, origin, (parent.id,))
 
 
 def _patched(path: Path, patch: str, parent: Candidate, language: str) -> str:
@@ -46,14 +47,14 @@ def _patched(path: Path, patch: str, parent: Candidate, language: str) -> str:
     return text
 
 
-def _check_language(path: Path, text: str, language: str) -> None:
+def _check_language(path: Path, text: str, language: str, accepted: str) -> None:
     from foretell.kernels.languages.python_source import language_of
 
     endings = _ENDINGS.get(language, (".py",))
     expected = f"a {language} program in a file ending in {' '.join(endings)} (or a patch in {' '.join(_PATCHES)})"
     if path.suffix.lower() not in endings:
         raise BadInput(f"{path} is not {language} by its ending, and the run is of {language}", expected)
-    if language != "cpp" and language_of(text) != language:
+    if language != "cpp" and language_of(text) != accepted:
         raise BadInput(f"{path} is {language_of(text)} by its text, and the run is of {language}", expected)
 
 

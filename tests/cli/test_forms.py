@@ -71,6 +71,12 @@ def test_measuring_and_searching(form: str, invoke: Invoke) -> None:
     Path(f"written{candidate.suffix}").write_text(next(variants(candidate)))
     told = invoke("tell", "runs/told", f"written{candidate.suffix}", "--parent", question["parent"]["id"], "--json")
     assert told.exit_code == 0, told.output
+    if language == "triton":
+        Path("extension.py").write_text("from torch.utils.cpp_extension import load_inline\n" + candidate.read_text())
+        Path("plain.py").write_text(candidate.read_text().replace("triton", "torch").replace("@torch.jit", ""))
+        told = invoke("tell", "runs/told", "extension.py", "plain.py", "--json")
+        taken = form != "library"
+        assert (told.exit_code != 2) == taken, "a problem of one's own takes programs in any kind of Python"
     assert invoke("tell", "runs/told", "--finish").exit_code in (0, 1)
 
 

@@ -18,8 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from foretell.kernels.candidate import PYTHON_LANGUAGES
 from foretell.kernels.languages import extension
 from foretell.kernels.store.locations import cache_dir
+from foretell.kernels.task import Task
 
 Entry = Callable[..., Any]
 _KEY_CHARACTERS = 40
@@ -71,6 +73,11 @@ def language_of(source: str) -> str:
     if "triton.jit" in source or "@jit" in source:
         return "triton"
     return "cuda" if "foretell.cuda" in source else "torch"
+
+
+def language_in_run(source: str, language: str, task: Task) -> str:
+    """The language of a program in a run of `language`: a problem of one's own takes kernels of any kind in Python."""
+    return language_of(source) if language in PYTHON_LANGUAGES and task.kind != "library" else language
 
 
 def is_extension(source: str) -> bool:

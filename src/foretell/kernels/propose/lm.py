@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from foretell.kernels.candidate import Candidate, Origin
+from foretell.kernels.languages.python_source import language_in_run
 from foretell.kernels.propose import prompt
 from foretell.kernels.propose.answer import Unusable, Written, read
 from foretell.kernels.store.locations import cache_dir
@@ -150,7 +151,8 @@ class LmProposer:
         written = read(answer.text, parent.source, self._form_for(parent))
         if isinstance(written, Written):
             origin = Origin("model", {**AUTHOR, "answer": written.form})
-            return Candidate(task.key, self._language, written.source, origin, (parent.id,))
+            language = language_in_run(written.source, self._language, task)
+            return Candidate(task.key, language, written.source, origin, (parent.id,))
         if answer.cut_off:
             return replace(written, kind="cut_off", message=f"{written.message}; the answer was cut off: write less")
         return written
