@@ -32,7 +32,7 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.policy import Action
 from foretell.kernels.profiles import Budgets
-from foretell.kernels.search import Event, SearchConfig, load_run
+from foretell.kernels.search import Event, FileJournal, RunState, SearchConfig, load_run
 from foretell.kernels.search.child import Child
 from foretell.kernels.search.events import Measured, Round, RunStarted, to_stored
 from foretell.kernels.store import Catalogue, Journal
@@ -107,6 +107,7 @@ def journal_part(folder: Path) -> dict[str, Any]:
     _long_run(run_dir, EVENTS)
     journal = run_dir / "journal.jsonl"
     load_s = min(_cpu_s(lambda: load_run(run_dir)) for _ in range(LOADS))
+    resume_s = _cpu_s(lambda: _resumed(run_dir))
     state = load_run(run_dir)
     report = run_dir / "report.html"
     report_s = _cpu_s(lambda: write_report(state, report, run_dir))
@@ -115,9 +116,16 @@ def journal_part(folder: Path) -> dict[str, Any]:
         "candidates": state.considered,
         "journal_mb": round(journal.stat().st_size / 1e6, 1),
         "load_cpu_s": round(load_s, 2),
+        "resume_cpu_s": round(resume_s, 2),
         "report_cpu_s": round(report_s, 2),
         "report_mb": round(report.stat().st_size / 1e6, 1),
     }
+
+
+def _resumed(run_dir: Path) -> RunState:
+    """The state with which a run would be resumed."""
+    with FileJournal(run_dir, fsync=False) as journal:
+        return journal.state()
 
 
 def _long_run(run_dir: Path, events: int) -> None:
