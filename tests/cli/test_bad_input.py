@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,19 @@ def run(own_place: Path) -> Path:
 def test_unknown_task_suggests_the_nearest(verb: str, bench: FakeBench, invoke: Invoke) -> None:
     files = ["mine.cpp"] if verb in ("measure", "forecast") else []
     refused(invoke(verb, "sofmax", *files), "no task 'sofmax'", "did you mean softmax", "foretell tasks")
+
+
+@pytest.mark.parametrize("name", ["my kernel.cpp", "./absent.cu"])
+@pytest.mark.parametrize("verb", ["search", "measure", "tasks"])
+def test_a_kernel_in_the_place_of_a_task(verb: str, name: str, invoke: Invoke, own_place: Path) -> None:
+    (own_place / "my kernel.cpp").write_text(GOOD)
+    files = [name] if verb == "measure" else []
+    refused(invoke(verb, name, *files), "is a kernel, not a task", f"foretell measure TASK {shlex.quote(name)}")
+
+
+def test_a_value_that_is_no_number_is_named(invoke: Invoke) -> None:
+    refused(invoke("search", "softmax", "--measurements", "many"), "'--measurements': 'many' is not a valid integer")
+    refused(invoke("search", "softmax", "--seconds", "1,5"), "'--seconds': '1,5' is not a valid")
 
 
 @pytest.mark.parametrize("verb", ["measure", "forecast"])

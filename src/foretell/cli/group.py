@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from foretell.cli.errors import Problem, show_problem
 UNSAFE = "--unsafe"
 UNSAFE_VARIABLE = "FORETELL_UNSAFE"
 _JSON = "foretell.json"
+_UNREADABLE = re.compile(r"Input should be a valid (\w+), unable to parse string as an? \w+")
 # Typer keeps its copy of click's exceptions private, or uses click's: this is UsageError in both cases.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -69,7 +71,13 @@ def _usage_errors(as_json: bool) -> Iterator[None]:
 
 
 def _problem(error: Any) -> Problem:
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = _with_value(" ".join(error.format_message().split()).rstrip("."), error.__cause__)
     what = message[:1].lower() + message[1:]
     command = error.ctx.command_path if error.ctx is not None else "foretell"
     return Problem(what, do=f"{command} --help")
+
+
+def _with_value(message: str, cause: Any) -> str:
+    """The message with the value that could not be read, where Typer's parser says only what it expected."""
+    rejected = [repr(problem["input"]) for problem in cause.errors()] if hasattr(cause, "errors") else []
+    return _UNREADABLE.sub(lambda match: f"{(rejected or ['it'])[0]} is not a valid {match[1]}", message)

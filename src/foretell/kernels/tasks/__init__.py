@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ FORMS = (
     "a module with reference(*inputs) and inputs(seed), a KernelBench problem (class Model, get_inputs), a GPU MODE "
     "folder (reference.py with generate_input and ref_kernel, and task.yml) or a FlashInfer-Bench definition (JSON)"
 )
+_KERNELS = frozenset({".cpp", ".cc", ".cxx", ".cu"})  # endings that no source of a task has
 
 
 def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | None = None) -> Task:
@@ -39,6 +41,13 @@ def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | 
         library.UnknownTask: There is no such task in the library.
         BadTask: The file or folder is not a task, or does not have such sizes.
     """
+    if Path(reference).suffix in _KERNELS:
+        raise BadTask(
+            Refusal.NOT_A_TASK,
+            f"{reference} is a kernel, not a task",
+            "the name of a task, or a file that describes one",
+            f"name its task first: foretell measure TASK {shlex.quote(str(reference))}",
+        )
     in_library = isinstance(reference, str) and not is_path(reference)
     task = library.get(str(reference), device) if in_library else _read(Path(reference))
     if sizes:
