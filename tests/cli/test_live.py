@@ -7,8 +7,10 @@ import io
 from rich.console import Console
 
 from foretell.cli.live import LiveView, PlainView, make_view, snapshot, table
+from foretell.kernels.policy import Action
 from foretell.kernels.profiles import QUICK
-from foretell.kernels.search import RunState
+from foretell.kernels.search import Round, RunState
+from foretell.kernels.search.events import Again
 from tests.report.synthetic import events_of_a_run, state_of
 
 
@@ -48,6 +50,21 @@ def test_every_event_of_a_run_can_be_shown() -> None:
         assert text_of(console)
 
 
+def test_a_round_without_new_candidates_says_so() -> None:
+    console = terminal(False)
+    view, state = PlainView(console), RunState()
+    started, first, *_ = events_of_a_run(rounds=2)
+    assert isinstance(first, Round)
+    reserve = next(child for child in first.children if child.build.ok and child.action is Action.DROP)
+    again = Again(reserve.candidate.id, reserve.forecast, "after all")
+    for event in (started, first, Round(1, (), (), "fake", 0.0, (again,))):
+        state.apply(event)
+        view.on_event(event, state)
+    assert "round 2: no new candidates, " in text_of(console) and " to measure (1 of earlier rounds);" in text_of(
+        console
+    )
+
+
 def test_lines_name_rounds_and_new_bests_once() -> None:
     console = terminal(False)
     view, state = PlainView(console), RunState()
@@ -56,7 +73,7 @@ def test_lines_name_rounds_and_new_bests_once() -> None:
         view.on_event(event, state)
     lines = text_of(console).splitlines()
     assert sum(line.startswith("round ") for line in lines) == 3
-    best = [line for line in lines if "new best" in line]
+    best = [line for line in lines if "fastest so far" in line]
     assert len(best) == len(set(best)) >= 1
     assert sum("measured again" in line for line in lines) == 3
     assert lines[-1].startswith("ended: ")

@@ -150,7 +150,7 @@ class TestSearch:
         assert "measured 12 of" in result.stdout
         assert "runs/softmax-1/report.html" in result.stdout
         assert "foretell measure softmax runs/softmax-1/best.cpp" in result.stdout
-        assert "round 1:" in result.stderr and "new best" in result.stderr
+        assert "round 1:" in result.stderr and "fastest so far" in result.stderr
         state = load_run(own_place / "runs" / "softmax-1")
         assert state.best is not None
         assert (own_place / "runs/softmax-1/best.cpp").read_text() == state.best.candidate.source

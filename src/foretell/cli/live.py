@@ -184,7 +184,7 @@ class LiveView:
 
 
 class PlainView:
-    """A line for each round, each new best and each verified winner: for logs and pipes."""
+    """A line for each round, each candidate that is the fastest so far and each verified winner: for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -202,14 +202,16 @@ class PlainView:
         match event:
             case Round():
                 waiting = sum(state.nodes[i].build.ok for i in state.pending)
+                candidates = f"{len(event.children) or 'no'} new candidates"
+                earlier = f" ({len(event.again)} of earlier rounds)" if event.again else ""
                 self._say(
-                    f"round {event.round + 1}: {len(event.children)} candidates, {waiting} to measure; so far "
+                    f"round {event.round + 1}: {candidates}, {waiting} to measure{earlier}; so far "
                     f"{state.measured} measured, {state.trusted} trusted, {state.dropped} dropped"
                 )
             case Measured() if state.best is not None and state.best.id != self._best and state.best.id == event.id:
                 self._best = event.id
                 spent = f"{state.measured} measured, {seconds(state.device_s)} of device time"
-                self._say(f"  new best {outcome_words(event.measurement)} ({short(event.id)}), {spent}")
+                self._say(f"  fastest so far {outcome_words(event.measurement)} ({short(event.id)}), {spent}")
             case Verified():
                 self._say(f"  measured again: {short(event.id)} {outcome_words(event.measurement)}")
             case Finished():
