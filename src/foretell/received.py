@@ -7,11 +7,14 @@ whatever lies inside one is opened as the plain file that it must be.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 MOST_BYTES = 1 << 30
+MOST_JSON_BYTES = 256 << 20
 _HUB_SNAPSHOTS = "snapshots"  # where a hub's download keeps links to the files of all revisions
 
 
@@ -56,6 +59,16 @@ def read_plain(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     if len(data) > most_bytes:
         raise ValueError(f"{path} has more than {most_bytes} bytes")
     return data
+
+
+def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
+    """What the JSON in a plain file says; as `read_plain`, and ValueError if it is not JSON or nested too deeply."""
+    try:
+        return json.loads(read_plain(path, most_bytes))
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8") from error
 
 
 def write_plain(path: Path, data: bytes) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.received import check_folder, read_plain
+from foretell.received import check_folder, read_json
 
 CARD_NAME = "foretell.json"
 PEFT_CONFIG = "adapter_config.json"
@@ -84,7 +84,7 @@ class Card:
         if not path.exists():
             return None
         try:
-            data = dict(json.loads(path.read_text()))
+            data = dict(read_json(path))
             named = {key: data.pop(key) for key in ("base", "base_mark", "style")}
             return Card(
                 **named,
@@ -99,7 +99,9 @@ class Card:
 def check_adapter(folder: Path) -> None:
     """NotPlain if the folder links out of itself, ValueError if its settings would have peft import other modules."""
     check_folder(folder)
-    settings = json.loads(read_plain(folder / PEFT_CONFIG))
+    settings = read_json(folder / PEFT_CONFIG)
+    if not isinstance(settings, dict):
+        raise ValueError(f"{folder / PEFT_CONFIG} holds no settings")
     named = sorted(name for name in _IMPORTING if settings.get(name))
     if named or settings.get("peft_type") not in _KINDS:
         what = f"sets {', '.join(named)}" if named else f"is of the kind {settings.get('peft_type')!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from foretell.lm.budget import Budget
 from foretell.lm.cache import Cached
 from foretell.lm.files import FileModel
 from foretell.lm.model import LanguageModel
+from foretell.received import read_json
 
 FORMS = "openai:MODEL@URL (such as openai:qwen3-8b@http://localhost:8000/v1), local:PATH and files:FOLDER"
 
@@ -115,7 +115,10 @@ def _local(rest: str, options: _Options) -> LanguageModel:
 
 def _base_of(adapter: Path, given: str | None) -> str:
     """The base of an adapter: as told, or as peft wrote it down if that is on this machine or has the form of an id."""
-    named = given or json.loads((adapter / PEFT_CONFIG).read_text()).get("base_model_name_or_path") or ""
+    settings = {} if given else read_json(adapter / PEFT_CONFIG)
+    named = given or (settings.get("base_model_name_or_path") if isinstance(settings, dict) else "") or ""
+    if not isinstance(named, str):
+        raise BadModelName(f"the base of the adapter {adapter} is not a name: local:{adapter}?base=PATH")
     if Path(named).expanduser().exists():
         return str(Path(named).expanduser())
     if "/" in named and _HUB_ID.fullmatch(named):

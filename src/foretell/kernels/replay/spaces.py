@@ -7,8 +7,10 @@ Two forms are read: a table (`NAME.parquet` with a column for each parameter, `t
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.measurement import Status
+from foretell.received import read_json, read_plain
 
 Value = int | float | str | bool
 Config = Mapping[str, Value]
@@ -32,6 +35,9 @@ _STATUS = {
     "VerificationFailedConfig": Status.WRONG,
 }
 _BROKE_A_RESTRICTION = "InvalidConfig"
+MOST_BYTES = 256 << 20  # of a cache file, unpacked
+# What files of others may lead to: they may hold anything.
+_NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, EOFError, OSError, zlib.error)
 _NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure
 
 
@@ -116,34 +122,51 @@ def read_table(path: Path) -> Space:
     card_path = path.with_suffix(".json")
     if not card_path.is_file():
         raise BadSpace(f"{path} has no card {card_path.name} beside it")
-    card = json.loads(card_path.read_text())
     try:
+        card = read_json(card_path)
         parameters = {name: tuple(card["parameter_values"][name]) for name in card["parameters"]}
         columns = arrow().parquet.read_table(path).to_pydict()
         configs = list(zip(*(columns[name] for name in parameters), strict=True))
         status = tuple(_STATUS[word] for word in columns["status"])
         times = [math.nan if time is None else time for time in columns["time_ms"]]
         words = (card["space"], card["kernel"], card["gpu"])
-    except KeyError as error:
-        raise BadSpace(f"{path}: {error} is missing or unknown") from error
-    restrictions = tuple(card.get("restrictions_upstream") or ())
-    return _space(words, parameters, restrictions, configs, times, status)
+        restrictions = tuple(card.get("restrictions_upstream") or ())
+        return _space(words, parameters, restrictions, configs, times, status)
+    except _NOT_AS_EXPECTED as error:
+        raise BadSpace(_odd(path, error)) from error
 
 
 def read_cache(path: Path) -> Space:
     """A cache file of Kernel Tuner; it does not keep the restrictions."""
-    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
-    cache = _load_cache(path, text)
     try:
+        cache = _load_cache(path, _text(path))
         parameters = {name: tuple(cache["tune_params"][name]) for name in cache["tune_params_keys"]}
         records = [r for r in cache["cache"].values() if r["time"] != _BROKE_A_RESTRICTION]
         configs = [tuple(record[name] for name in parameters) for record in records]
         status = tuple(_cached_status(record["time"]) for record in records)
         times = [r["time"] if s is Status.OK else math.nan for r, s in zip(records, status, strict=True)]
         words = (path.name.split(".")[0], cache["kernel_name"], cache["device_name"])
-    except KeyError as error:
-        raise BadSpace(f"{path}: {error} is missing or unknown") from error
-    return _space(words, parameters, (), configs, times, status)
+        return _space(words, parameters, (), configs, times, status)
+    except _NOT_AS_EXPECTED as error:
+        raise BadSpace(_odd(path, error)) from error
+
+
+def _text(path: Path) -> str:
+    """The text of a plain file, unpacked if it is packed: never more than MOST_BYTES of it."""
+    data = read_plain(path, MOST_BYTES)
+    if path.suffix == ".gz":
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"unpacked it has more than {MOST_BYTES} bytes")
+    return data.decode()
+
+
+def _odd(path: Path, error: Exception) -> str:
+    """Why a file of a space cannot be read."""
+    if isinstance(error, BadSpace):
+        return str(error)
+    return f"{path}: {error} is missing or unknown" if isinstance(error, KeyError) else f"{path}: {error}"
 
 
 def _load_cache(path: Path, text: str) -> dict[str, Any]:
