@@ -119,7 +119,7 @@ def _base_of(adapter: Path, given: str | None) -> str:
     named = given or (settings.get("base_model_name_or_path") if isinstance(settings, dict) else "") or ""
     if not isinstance(named, str):
         raise BadModelName(f"the base of the adapter {adapter} is not a name: local:{adapter}?base=PATH")
-    if Path(named).expanduser().exists():
+    if named and Path(named).expanduser().exists():
         return str(Path(named).expanduser())
     if "/" in named and _HUB_ID.fullmatch(named):
         return str(named)
