@@ -64,6 +64,7 @@ def test_what_is_no_python_does_not_build(text: str, place: Path, invoke: Invoke
     assert good["speedup"] > 0.0
 
 
+@pytest.mark.full
 def test_a_megabyte_is_forecast(place: Path, invoke: Invoke) -> None:
     line = "    x = x + 1.0\n"
     (place / "long.py").write_text("def kernel(x):\n" + line * ((1 << 20) // len(line) - 2))

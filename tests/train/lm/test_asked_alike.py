@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from transformers import Gemma2Config, Gemma2ForCausalLM, GraniteConfig, GraniteForCausalLM
 
 from foretell.lm import Message, Request
 from foretell.lm.adapter import Calibration, WrongBase, alike, mark_of
@@ -38,8 +37,10 @@ def test_questions_are_the_same_tokens_in_training_and_in_use(template: str | No
 @pytest.mark.parametrize(
     "made",
     [
-        lambda size: GraniteForCausalLM(GraniteConfig(**size, logits_scaling=8.0)),
-        lambda size: Gemma2ForCausalLM(Gemma2Config(**size, head_dim=12, final_logit_softcapping=2.0)),
+        lambda size: transformers.GraniteForCausalLM(transformers.GraniteConfig(**size, logits_scaling=8.0)),
+        lambda size: transformers.Gemma2ForCausalLM(
+            transformers.Gemma2Config(**size, head_dim=12, final_logit_softcapping=2.0)
+        ),
     ],
 )
 def test_logits_are_those_that_the_model_itself_gives(made: Any) -> None:

@@ -142,6 +142,7 @@ def test_a_run_is_not_gone_on_with_under_other_settings(tmp_path: Path) -> None:
             go(other, tmp_path)
 
 
+@pytest.mark.full
 def test_a_run_is_not_gone_on_with_from_another_start(tmp_path: Path) -> None:
     first = student()
     base.save(first, tmp_path / "one", "letters-1", Calibration(), {})

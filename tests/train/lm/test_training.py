@@ -53,6 +53,7 @@ def test_rewards_teach_what_examples_did_not(tmp_path: Path) -> None:
     assert {"reward", "unreadable", "confidence_spread", "same_confidence"} <= set(rows[0])
 
 
+@pytest.mark.full
 def test_collapse_to_one_confidence_is_told(tmp_path: Path) -> None:
     """Letters are always stated with certainty: every answer has the same confidence."""
     one, said = student(), list[str]()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers  # its models are imported when they are first named
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from foretell.lm import Message
 from foretell.train.lm.world import Example
@@ -19,13 +19,13 @@ def tokenizer(alphabet: Sequence[str] | None = None) -> Any:
     made = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>", pad_token="<|pad|>")
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>", pad_token="<|pad|>")
 
 
 def model(vocabulary: int, seed: int = 0, width: int = 48) -> Any:
     torch.manual_seed(seed)
-    return Qwen2ForCausalLM(
-        Qwen2Config(
+    return transformers.Qwen2ForCausalLM(
+        transformers.Qwen2Config(
             vocab_size=vocabulary,
             hidden_size=width,
             intermediate_size=2 * width,
