@@ -32,7 +32,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # every core has a worker; read when numpy and torch are imported
 
 NO_CHROMIUM = "no Chromium"
-BROWSER_FIXTURES = {"page", "browser", "chromium"}
+BROWSER_FIXTURES = {"page", "task_page", "browser", "chromium"}
 
 
 @pytest.fixture(scope="session")
