@@ -197,13 +197,23 @@ def _assemble(task: Task, config: SearchConfig, policy: str, forecaster: str, st
     return Parts(writer, forecaster_named(forecaster, config.seed), climber, chosen, config, warm)
 
 
-def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None) -> Proposer | None:
-    """The proposer of these parts, which starts from what the catalogue knows where that was asked for."""
+def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None, resumed: bool) -> Proposer | None:
+    """The proposer of these parts, which starts from what the catalogue knows where that was asked for.
+
+    Raises BadInput if a new run has nothing to start from, and no other proposer.
+    """
     from foretell.kernels.propose.warm import WarmProposer, best_of
 
     if not parts.warm:
         return parts.proposer
     sources = best_of(known, task, parts.config.language, device) if known is not None else []
+    if parts.proposer is None and not sources and not resumed:
+        language = parts.config.language
+        raise BadInput(
+            f"nothing proposes candidates for {task.name}: nothing of it in {language} was measured before",
+            "a task of which the catalogue holds candidates that work, or a proposer beside it",
+            "measure a kernel of your own, or search without --warm-start",
+        )
     return WarmProposer(parts.proposer, sources)
 
 
@@ -224,10 +234,10 @@ def _proposer(name: str, task: Task, config: SearchConfig, warm: bool = False) -
                 return None
             raise BadInput(
                 str(error),
-                f"a task with a template: {', '.join(templates_of(config.language))}",
-                "tune a kernel that you have (--start FILE), write candidates yourself, or let a language model "
-                f"(--proposer): foretell ask RUN --task {'FILE' if task.files else task.name} "
-                f"--language {config.language}",
+                f"one of the {len(templates_of(config.language))} tasks with a template in {config.language}, a kernel "
+                "to start from (--start FILE), or a language model that writes candidates (--proposer)",
+                f"--start FILE, or write candidates yourself: foretell ask RUN --task "
+                f"{'FILE' if task.files else task.name} --language {config.language}",
             ) from error
 
 
@@ -236,6 +246,8 @@ def _as_bad_input() -> Iterator[None]:
     """A name or number that the parts refuse is the user's to mend."""
     try:
         yield
+    except BadInput:
+        raise
     except ValueError as error:
         what, _, expected = str(error).partition("; ")
         raise BadInput(what, expected) from error

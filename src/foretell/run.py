@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from foretell.report.start import OverStart
 
 ELSEWHERE = "continue this run on the machine that it was started on"
+NO_GPU = "use a machine with a GPU; `foretell explain` and `foretell forecast --device h200` need none"
 REPORT_NAME = "report.html"
 
 
@@ -330,7 +331,7 @@ class Run:
         from foretell.parts import bench_of, kind_of
 
         if self._bench is None:
-            advice = (ELSEWHERE,) if self.resumed else ()
+            advice = (ELSEWHERE,) if self.resumed else (NO_GPU,) if self.task.files else ()
             kind = kind_of(self.parts.config.language)
             self._bench = self._stack.enter_context(bench_of(kind, *advice))
             self._stack.callback(self._forget_bench)

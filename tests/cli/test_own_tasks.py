@@ -97,6 +97,9 @@ class TestOtherVerbs:
     def test_a_search_says_what_it_lacks(self, bench: FakeBench, invoke: Invoke, operation: str) -> None:
         error = refused(invoke, "search", operation, "--profile", "quick")
         assert "it has no template in cpp" in error and "foretell ask RUN --task FILE" in error
+        assert "do:       --start FILE" in error and "expected: expected" not in error
+        error = refused(invoke, "search", operation, "--warm-start")
+        assert "nothing of it in cpp was measured before" in error
 
     def test_forecast_of_a_problem_for_a_gpu(self, invoke: Invoke, own_place: Path) -> None:
         Path("problem.py").write_text(PROBLEM)
