@@ -5,8 +5,8 @@
 
 The kernels in `benchmarks/start/` were written by a language model that had not seen this project's code, and frozen
 before anything was measured. Each arm is a whole search with 40 measurements; arms of one kernel share measurements, so
-that no variation is measured twice. After each arm its winner and the given kernel are measured again, in turns. All
-kernels are searched at a time, each by a process of its own; one of them has the device at a time.
+that no variation is measured twice. After each arm its winner and the given kernel are measured again, in turns.
+Several kernels are searched at a time, each by a process of its own; one of them has the device at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
@@ -28,11 +28,11 @@ FOLDER = Path(__file__).parent / "start"
 RESULT = Path(__file__).parent / "results" / "start.json"
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "start.md"
 BUILDERS = 4
-READY_S = 100.0  # how long processes wait for the data of all problems before anything is timed
+LANES = 7  # processes: the data of more kernels at a time do not fit into the memory of an H200
 MEASUREMENTS = 40
 CANDIDATES = 600  # builds that fail count here and not among the measurements
 SEEDS = 3
-FINAL = 3  # measurements of each winner and the start, in turns
+FINAL = 2  # measurements of each winner and the start, in turns
 ARMS = ("knobs", "random")
 
 
@@ -47,17 +47,22 @@ class SharedBench:
     measurements are always made.
     """
 
-    def __init__(self, until: float, lock: Path, kept: dict[str, Any]) -> None:
+    def __init__(self, until: float, lock: Path) -> None:
         from foretell.kernels.bench.gpu.bench import GpuBench
 
         self._bench = GpuBench(builders=BUILDERS)
         self.device = self._bench.device
         self._until, self._lock = until, lock
-        self.kept = kept
+        self.kept: dict[str, Any] = {}
         self.prepare = self._bench.prepare
 
     def build(self, task: Any, candidates: Sequence[Any]) -> list[Any]:
-        return self._bench.build(task, candidates)
+        from foretell.kernels.measurement import Status
+        from foretell.kernels.protocols import Build
+
+        new = [candidate for candidate in candidates if candidate.id not in self.kept]
+        builds = dict(zip((one.id for one in new), self._bench.build(task, new), strict=True))
+        return [builds.get(candidate.id) or Build(Status.OK) for candidate in candidates]
 
     def measure(
         self, task: Any, candidates: Sequence[Any], hopeless_below: float | None = None
@@ -65,7 +70,7 @@ class SharedBench:
         from foretell.kernels.bench.timing_lock import timing_lock
         from foretell.kernels.measurement import Measurement, Status
 
-        self._bench.build(task, candidates)
+        self._bench.build(task, [one for one in candidates if hopeless_below is None or one.id not in self.kept])
         for candidate in candidates:
             if hopeless_below is not None and candidate.id in self.kept:
                 status, speedup, low, high = self.kept[candidate.id]
@@ -93,7 +98,7 @@ def searched(task: Any, start: Any, bench: SharedBench, arm: str, seed: int) -> 
     from foretell.kernels.search import MemoryJournal, Search, SearchConfig, make_strategy
 
     budgets = Budgets(MEASUREMENTS, 1e6, CANDIDATES)
-    profile = replace(profiles.get("standard"), budgets=budgets)
+    profile = replace(profiles.get("standard"), budgets=budgets, verify_count=2)
     proposer = KnobProposer(start, tuned=arm == "knobs")
     config = SearchConfig(start.language, seed, profile, start)
     parts = (RooflineForecaster(), make_strategy("puct", profile), make_policy("all", profile))
@@ -130,69 +135,75 @@ def finals(task: Any, bench: SharedBench, candidates: Sequence[Any]) -> dict[str
     return found
 
 
-def lane(name: str, out: Path, until: float, shared: Path, count: int) -> None:
-    """Search one kernel, arm by arm and seed after seed, and write what came out after each arm.
-
-    Data are made before anything is timed by any of the `count` processes, for that takes the device's time too.
-    """
-    import foretell as ft
-    from foretell.inputs import start_of
-    from foretell.kernels.search import BenchBroken
-    from foretell.kernels.tasks import BadTask
-
-    mine = json.loads(out.read_text() or "{}") or {"kept": {}, "runs": []}
-    task = ft.task(FOLDER / name / "problem.py", "gpu")
-    start = start_of(task, FOLDER / name / "kernel.py")
-    bench = SharedBench(until, shared, mine["kept"])
-    mine |= {"start": start.id, "language": start.language, "device": bench.device.id}
+def lane(names: Sequence[str], shared: Path, until: float) -> None:
+    """Search some kernels one after the other: both arms with each seed; what came out is written after each arm."""
+    bench = SharedBench(until, shared)
     try:
-        bench.prepare(task)
-        (shared / f"ready.{name}").touch()
-        waited_until = time.time() + READY_S
-        while len(list(shared.glob("ready.*"))) < count and time.time() < waited_until:
-            time.sleep(0.2)
-        for seed in range(SEEDS):
-            for arm in ARMS:
-                if all((run["arm"], run["seed"]) != (arm, seed) for run in mine["runs"]):
-                    began = time.time()
-                    found, winner = searched(task, start, bench, arm, seed)
-                    again = finals(task, bench, [start] if winner is None or winner.id == start.id else [start, winner])
-                    mine["runs"].append({**found, "finals": again, "seconds": time.time() - began})
-                    out.write_text(json.dumps(mine))
-    except OutOfTime:
-        pass
-    except (BadTask, BenchBroken) as error:
-        mine["trouble"] = str(error)
+        for name in names:
+            out = shared / f"{name}.json"
+            mine = json.loads(out.read_text() or "{}") or {"kept": {}, "runs": []}
+            # A kernel that could not be launched may have found the memory full.
+            mine["kept"] = {key: kept for key, kept in mine["kept"].items() if kept[0] in ("ok", "wrong")}
+            try:
+                one_kernel(name, bench, mine, lambda mine=mine, out=out: out.write_text(json.dumps(mine)))  # type: ignore[misc]
+            except OutOfTime:
+                return
+            except Exception as error:
+                mine["trouble"] = f"{type(error).__name__}: {error}"
+            finally:
+                out.write_text(json.dumps(mine))
     finally:
-        out.write_text(json.dumps(mine))
         bench.close()
 
 
+def one_kernel(name: str, bench: SharedBench, mine: dict[str, Any], save: Callable[[], object]) -> None:
+    """Search one kernel by all arms and seeds that it was not searched by yet."""
+    import foretell as ft
+    from foretell.inputs import start_of
+
+    task = ft.task(FOLDER / name / "problem.py", "gpu")
+    start = start_of(task, FOLDER / name / "kernel.py")
+    bench.kept = mine["kept"]
+    mine |= {"start": start.id, "language": start.language, "device": bench.device.id}
+    mine.pop("trouble", None)
+    bench.prepare(task)
+    [(_, first)] = bench.measure(task, [start], 0.0)
+    if not first.ok:
+        mine["trouble"] = f"the given kernel does not work: {first.status.value} {first.message}"
+        return
+    for seed in range(SEEDS):
+        for arm in ARMS:
+            if all((run["arm"], run["seed"]) != (arm, seed) for run in mine["runs"]):
+                began = time.time()
+                found, winner = searched(task, start, bench, arm, seed)
+                again = finals(task, bench, [start] if winner is None or winner.id == start.id else [start, winner])
+                mine["runs"].append({**found, "finals": again, "seconds": time.time() - began})
+                save()
+
+
 def run(out: Path, seconds: float, only: Sequence[str]) -> None:
-    """All kernels, a process each, within a time limit; goes on where `out` ends."""
+    """All kernels, in several processes, within a time limit; goes on where `out` ends."""
     started = time.time()
     names = [path.parent.name for path in sorted(FOLDER.glob("*/kernel.py")) if not only or path.parent.name in only]
     known = json.loads(out.read_text()) if out.exists() else {}
     shared = out.parent / "shared"
     shutil.rmtree(shared, ignore_errors=True)
     shared.mkdir(parents=True)
-    processes = {}
+    processes = []
     for name in names:
-        part = shared / f"{name}.json"
-        part.write_text(json.dumps(known.get(name, {})))
-        command = [sys.executable, "-m", "benchmarks.start", "lane", str(part), "--only", name]
-        log = (shared / f"{name}.log").open("w")
-        limits = ("--until", str(started + seconds), "--count", str(len(names)))
-        processes[name] = subprocess.Popen([*command, *limits], stdout=log, stderr=log)
-    for name, process in processes.items():
+        (shared / f"{name}.json").write_text(json.dumps(known.get(name, {})))
+    for number in range(min(LANES, len(names))):
+        command = [sys.executable, "-m", "benchmarks.start", "lane", str(shared), "--until", str(started + seconds)]
+        log = (shared / f"{number}.log").open("w")
+        processes.append(subprocess.Popen([*command, "--only", *names[number::LANES]], stdout=log, stderr=log))
+    for number, process in enumerate(processes):
         try:
             process.wait(max(1.0, started + seconds + 25 - time.time()))
         except subprocess.TimeoutExpired:
             process.kill()
-        known[name] = json.loads((shared / f"{name}.json").read_text() or "{}")
-        tail = (shared / f"{name}.log").read_text()[-800:].strip()
-        if tail:
-            print(f"{name}: {tail}")
+        if tail := (shared / f"{number}.log").read_text()[-800:].strip():
+            print(f"{number}: {tail}")
+    known |= {name: json.loads((shared / f"{name}.json").read_text() or "{}") for name in names}
     shutil.rmtree(shared)
     out.write_text(json.dumps(known))
     for name in names:
@@ -216,13 +227,12 @@ def main() -> None:
     parser.add_argument("out", type=Path, nargs="?", default=RESULT)
     parser.add_argument("--seconds", type=float, default=380.0)
     parser.add_argument("--until", type=float, default=0.0)
-    parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=())
     arguments = parser.parse_args()
     if arguments.verb == "run":
         run(arguments.out, arguments.seconds, arguments.only)
     elif arguments.verb == "lane":
-        lane(arguments.only[0], arguments.out, arguments.until, arguments.out.parent, arguments.count)
+        lane(arguments.only, arguments.out, arguments.until)
     else:
         from benchmarks.start_page import write
 
