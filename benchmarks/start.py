@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent / "start"
 RESULT = Path(__file__).parent / "results" / "start.json"
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "start.md"
 BUILDERS = 4
-LANES = 7  # processes: the data of more kernels at a time do not fit into the memory of an H200
+TOGETHER = 4  # kernels at a time: the data of all 14 do not fit into the memory of an H200
 MEASUREMENTS = 40
 CANDIDATES = 600  # builds that fail count here and not among the measurements
 SEEDS = 3
@@ -144,6 +144,7 @@ def lane(names: Sequence[str], shared: Path, until: float) -> None:
             mine = json.loads(out.read_text() or "{}") or {"kept": {}, "runs": []}
             # A kernel that could not be launched may have found the memory full.
             mine["kept"] = {key: kept for key, kept in mine["kept"].items() if kept[0] in ("ok", "wrong")}
+            mine["retried"] = True
             try:
                 one_kernel(name, bench, mine, lambda mine=mine, out=out: out.write_text(json.dumps(mine)))  # type: ignore[misc]
             except OutOfTime:
@@ -181,7 +182,7 @@ def one_kernel(name: str, bench: SharedBench, mine: dict[str, Any], save: Callab
                 save()
 
 
-def run(out: Path, seconds: float, only: Sequence[str]) -> None:
+def run(out: Path, seconds: float, together: int, only: Sequence[str]) -> None:
     """All kernels, in several processes, within a time limit; goes on where `out` ends."""
     started = time.time()
     names = [path.parent.name for path in sorted(FOLDER.glob("*/kernel.py")) if not only or path.parent.name in only]
@@ -192,10 +193,10 @@ def run(out: Path, seconds: float, only: Sequence[str]) -> None:
     processes = []
     for name in names:
         (shared / f"{name}.json").write_text(json.dumps(known.get(name, {})))
-    for number in range(min(LANES, len(names))):
+    for number in range(min(together, len(names))):
         command = [sys.executable, "-m", "benchmarks.start", "lane", str(shared), "--until", str(started + seconds)]
         log = (shared / f"{number}.log").open("w")
-        processes.append(subprocess.Popen([*command, "--only", *names[number::LANES]], stdout=log, stderr=log))
+        processes.append(subprocess.Popen([*command, "--only", *names[number::together]], stdout=log, stderr=log))
     for number, process in enumerate(processes):
         try:
             process.wait(max(1.0, started + seconds + 25 - time.time()))
@@ -221,16 +222,30 @@ def figures_of(found: dict[str, Any]) -> dict[str, Any]:
     return {arm: math.exp(fmean(values)) for arm, values in logs.items() if values} | {"seeds": len(logs["random"])}
 
 
+def first_look(found: dict[str, Any]) -> dict[str, Any] | None:
+    """The fastest of the first measurements of the arm `knobs` beside the given kernel's, none of them made again.
+
+    None if the given kernel has no speedup. The arm comes first, so that its measurements are the first that were kept.
+    """
+    kept = list(found.get("kept", {}).values())[:MEASUREMENTS]
+    start = found["kept"].get(found.get("start")) if kept else None
+    if start is None or not start[1]:
+        return None
+    failed = sum(one[0] != "ok" for one in kept)
+    return {"gain": max(one[1] for one in kept if one[1]) / start[1], "measured": len(kept), "failed": failed}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("run", "lane", "page"))
     parser.add_argument("out", type=Path, nargs="?", default=RESULT)
     parser.add_argument("--seconds", type=float, default=380.0)
+    parser.add_argument("--together", type=int, default=TOGETHER)
     parser.add_argument("--until", type=float, default=0.0)
     parser.add_argument("--only", nargs="*", default=())
     arguments = parser.parse_args()
     if arguments.verb == "run":
-        run(arguments.out, arguments.seconds, arguments.only)
+        run(arguments.out, arguments.seconds, arguments.together, arguments.only)
     elif arguments.verb == "lane":
         lane(arguments.only, arguments.out, arguments.until)
     else:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks.start import ARMS, FINAL, MEASUREMENTS, figures_of
+from benchmarks.start import ARMS, MEASUREMENTS, figures_of, first_look
 
 LEAST_GAIN, LEAST_RATIO = 1.10, 1.03
 
@@ -19,42 +19,86 @@ def write(result: Path, page: Path) -> None:
 
 
 def text(results: dict[str, Any]) -> str:
-    """The page in Markdown."""
+    """The page in Markdown: what was verified, then what was only looked at once, then what is missing."""
+    devices = sorted({found["device"] for found in results.values() if "device" in found})
+    lines = [
+        "# Tuning given kernels",
+        "",
+        "Made by `python -m benchmarks.start run` and then `page`; data in `benchmarks/results/start.json`. Kernels",
+        "that a language model wrote to be as fast as it could, without seeing what tunes them, and frozen before",
+        f"anything was measured ([list](../../benchmarks/start/README.md)), on {', '.join(devices)}. `knobs` is",
+        f"`foretell search problem.py --start kernel.py --measurements {MEASUREMENTS}`; `random` draws from the same",
+        "variations with the same budget. Builds that fail cost neither of them a measurement.",
+        "",
+    ]
+    return "\n".join([*lines, *_verified(results), "", *_first_looks(results), "", *_missing(results)]) + "\n"
+
+
+def _verified(results: dict[str, Any]) -> list[str]:
     rows = {name: figures for name, found in sorted(results.items()) if "knobs" in (figures := figures_of(found))}
     both = [row for row in rows.values() if "random" in row]
     gains = {arm: estimate([math.log(row[arm]) for row in rows.values() if arm in row]) for arm in ARMS}
     ratio = estimate([math.log(row["knobs"] / row["random"]) for row in both])
-    devices = sorted({found["device"] for found in results.values() if "device" in found})
-    seeds = sorted({row["seeds"] for row in rows.values()})
-    missing = {name: found.get("trouble", "not finished") for name, found in results.items() if name not in rows}
+    seeds = sorted({row["seeds"] for row in both})
     lines = [
-        "# Tuning given kernels",
+        f"## Verified: {len(rows)} of {len(results)} kernels",
         "",
-        "Made by `python -m benchmarks.start run` and then `page`; data in `benchmarks/results/start.json`.",
-        f"{len(rows)} kernels that a language model wrote to be as fast as it could, without seeing what tunes them,",
-        f"and frozen before anything was measured ([list](../../benchmarks/start/README.md)), on {', '.join(devices)}.",
-        f"`knobs` is `foretell search problem.py --start kernel.py --measurements {MEASUREMENTS}`; `random` draws from",
-        "the same variations with the same budget. Builds that fail cost neither of them a measurement. After the",
-        f"searches, the given kernel and each arm's winner were measured {FINAL} times more, in turns; figures are",
-        f"ratios of the medians of those, {_span(seeds)} per kernel (geometric mean). In brackets what 95 % of",
-        "resamples of the kernels give.",
+        "After each arm, the given kernel and the winner were measured again, in turns; figures are ratios of the",
+        f"medians of those ({_span(seeds)} with both arms). In brackets what 95 % of resamples of the kernels give.",
         "",
-        "| figure | asked | measured |",
+        "| figure | asked, of at least 12 kernels | measured |",
         "| --- | --- | --- |",
-        f"| speedup over the given kernel, `knobs` | {LEAST_GAIN:.2f} | {_bracketed(gains['knobs'])} |",
-        f"| speedup over the given kernel, `random` ({len(both)} kernels) | | {_bracketed(gains['random'])} |",
-        f"| `knobs` / `random` | {LEAST_RATIO:.2f}, interval above 1 | {_bracketed(ratio)} |",
+        f"| over the given kernel, `knobs` | {LEAST_GAIN:.2f} | {_bracketed(gains['knobs'])}, {len(rows)} kernels |",
+        f"| over the given kernel, `random` | | {_bracketed(gains['random'])}, {len(both)} kernels |",
+        f"| `knobs` / `random` | {LEAST_RATIO:.2f}, interval above 1 | {_bracketed(ratio)}, {len(both)} kernels |",
         "",
         "| kernel | combinations | `knobs` | `random` | failed of measured | changed |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    lines += [_row(name, results[name], row) for name, row in rows.items()]
-    if missing:
-        lines += [
-            "",
-            "Without figures: " + "; ".join(f"`{name}` ({why})" for name, why in sorted(missing.items())) + ".",
-        ]
-    return "\n".join(lines) + "\n"
+    return [*lines, *(_row(name, results[name], row) for name, row in rows.items())]
+
+
+def _first_looks(results: dict[str, Any]) -> list[str]:
+    rows = {name: look for name, found in sorted(results.items()) if (look := first_look(found)) is not None}
+    overall = estimate([math.log(row["gain"]) for row in rows.values()])
+    lines = [
+        f"## First measurements alone: {len(rows)} kernels",
+        "",
+        "The fastest of the first measurements of `knobs` over the first measurement of the given kernel, nothing made",
+        "again: the best of many looks flatters, so this is no substitute for the figures above.",
+        f"Geometric mean {_bracketed(overall)}.",
+        "",
+        "| kernel | measured | failed | best / given |",
+        "| --- | --- | --- | --- |",
+    ]
+    return [*lines, *(f"| `{n}` | {r['measured']} | {r['failed']} | {r['gain']:.3f} |" for n, r in rows.items())]
+
+
+def _missing(results: dict[str, Any]) -> list[str]:
+    """What has no verified figure for both arms, and why as far as it is known."""
+    lines = ["## Missing", ""]
+    for name, found in sorted(results.items()):
+        done = {run["arm"] for run in found.get("runs", ())}
+        if done == set(ARMS):
+            continue
+        arms = " and ".join(f"`{arm}`" for arm in ARMS if arm not in done)
+        start = found.get("kept", {}).get(found.get("start"))
+        how = "was not measured" if start is None else "worked" if start[0] == "ok" else f"ended as {start[0]}"
+        lines.append(f"- `{name}`: no verified {arms}; the given kernel {how}{_reason(found)}")
+    if len(lines) == 2:
+        return [*lines, "Nothing."]
+    lines += ["", "With so much missing neither figure that was asked for is shown."]
+    if not all(found.get("retried") for found in results.values()):
+        lines[-1] += (
+            " All 14 kernels were searched at once, which filled the\n"
+            "device's memory: launches that failed and crashes may come of that, and are made again when it is\n"
+            "continued with four kernels at a time."
+        )
+    return lines
+
+
+def _reason(found: dict[str, Any]) -> str:
+    return f" ({found['trouble']})" if found.get("trouble") else ""
 
 
 def estimate(logs: list[float]) -> tuple[float, float, float] | None:
