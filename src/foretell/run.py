@@ -307,7 +307,7 @@ class Run:
         self._searched = Search(
             task,
             bench,
-            warmed(parts, task, bench.device, known),
+            warmed(parts, task, bench.device, known, self.resumed),
             parts.forecaster,
             parts.strategy,
             parts.policy,
