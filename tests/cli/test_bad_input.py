@@ -100,6 +100,24 @@ class TestFiles:
         refused(invoke(verb, "softmax", "a.cpp"), "permission denied: a.cpp")
 
 
+@pytest.mark.parametrize("below", ["", "below/it"])
+def test_a_cache_that_cannot_be_made(
+    below: str, bench: FakeBench, invoke: Invoke, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_place / "file").write_text("")
+    monkeypatch.setenv("FORETELL_CACHE", str(own_place / "file" / below))
+    (own_place / "a.cpp").write_text(GOOD)
+    refused(invoke("forecast", "softmax", "a.cpp"), "the cache folder cannot be used", "file", "set FORETELL_CACHE")
+
+
+def test_a_report_below_a_file(invoke: Invoke, run: Path) -> None:
+    refused(invoke("report", run, "-o", run / "journal.jsonl" / "x.html"), "Not a directory", "journal.jsonl")
+
+
+def test_a_report_that_cannot_be_written_is_named(invoke: Invoke, run: Path) -> None:
+    refused(invoke("report", run, "-o", "/proc/x.html"), "/proc/x.html")
+
+
 @pytest.mark.parametrize("arguments", [("search", "softmax"), ("measure", "softmax", "a.cpp")])
 def test_no_compiler(
     arguments: tuple[str, ...], invoke: Invoke, own_place: Path, monkeypatch: pytest.MonkeyPatch

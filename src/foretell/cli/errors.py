@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, ParamSpec
 
 import typer
@@ -102,6 +103,12 @@ def explain(error: BaseException) -> Problem | None:
                 "some free space for built objects, the journal and the report",
                 "free some space and run the same command again; everything written before is kept",
             )
+        case OSError() if _is_of_cache(error):
+            return Problem(
+                f"the cache folder cannot be used: {error.strerror}{_where(error)}",
+                "a folder in which this user may keep built objects and measurements",
+                "set FORETELL_CACHE to such a folder",
+            )
         case PermissionError():
             return Problem(
                 f"permission denied{_where(error)}",
@@ -112,6 +119,16 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(f"{error.strerror or error}{_where(error)}")
         case _:
             return None
+
+
+def _is_of_cache(error: OSError) -> bool:
+    """Whether the cache folder, something in it or a folder above it could not be read or written."""
+    from foretell.kernels.store.locations import cache_path
+
+    if not isinstance(error.filename, str):
+        return False
+    place, cache = Path(error.filename).absolute(), cache_path().absolute()
+    return place.is_relative_to(cache) or cache.is_relative_to(place)
 
 
 def _where(error: OSError) -> str:

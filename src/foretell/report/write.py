@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from importlib.resources import files
@@ -39,9 +40,14 @@ def write_report(state: RunState, path: Path, run_dir: Path | None = None) -> Pa
 
 
 def write_whole(path: Path, html: str) -> Path:
-    """Write a page, all or nothing, and return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
+    """Write a page, all or nothing, and return its path. Raises OSError with that path if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(html)

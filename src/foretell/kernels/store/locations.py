@@ -7,10 +7,15 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def cache_dir() -> Path:
-    """`$FORETELL_CACHE`, or `foretell` in the user's cache folder; made if absent."""
+def cache_path() -> Path:
+    """`$FORETELL_CACHE`, or `foretell` in the user's cache folder, whether it exists or not."""
     named = os.environ.get("FORETELL_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretell"
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretell"
+
+
+def cache_dir() -> Path:
+    """The folder of `cache_path`, made if absent."""
+    base = cache_path()
     base.mkdir(parents=True, exist_ok=True)
     return base
 
