@@ -9,8 +9,10 @@ import pytest
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.devices import described
 from foretell.kernels.library import get, tasks
+from foretell.kernels.propose.contract import contract
 from foretell.kernels.propose.prompt import FORMS, Standing, answer_form, messages, standing
 from foretell.kernels.search import RunState
+from foretell.kernels.tasks import load
 from tests.kernels.propose.world import REFERENCE, program, told_search
 from tests.kernels.search.world import TASK, small
 
@@ -106,3 +108,13 @@ def test_gpu_contract_names_inputs_and_outputs() -> None:
     text = messages(task, "triton", Standing(reference), "")[1].content
     assert "`kernel(x)`" in text
     assert "returns out (float32)" in text
+
+
+def test_contract_of_a_problem_says_how_it_is_built_and_timed(tmp_path: Path) -> None:
+    """Found by a reader who had nothing but prompts and documentation."""
+    text = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n\n\n"
+    (tmp_path / "problem.py").write_text(text + "def get_inputs():\n    return [torch.rand(4)]\n")
+    said = contract(load(tmp_path / "problem.py"), "triton")
+    assert "from foretell.cuda import compile" in said, "an example, not only its name"
+    assert "random seed" in said and "caches cold" in said
+    assert "not timed too" not in said, "no other sizes are checked"

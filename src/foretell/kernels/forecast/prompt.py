@@ -123,11 +123,14 @@ def about_workloads(task: Task, device: Device | None, reference_s: Mapping[str,
     rows = []
     for workload in task.workloads:
         flops, moved = task.flops_of(workload), task.least_bytes_of(workload)
-        line = f"- {workload.name}: {flops:.3g} FLOP, at least {moved:.3g} bytes moved"
-        if device is not None:
+        line = f"- {workload.name}: "
+        line += f"{flops:.3g} FLOP, at least {moved:.3g} bytes moved" if flops or moved else "its work is not known"
+        if device is not None and (flops or moved):
             line += f", at least {least_s(task, workload, device) * 1e6:.3g} us by the device's peak rates"
         if workload.name in reference_s:
             line += f"; the reference took {reference_s[workload.name] * 1e6:.4g} us"
+        elif (cost := task.costs.get(workload.name)) and cost.reference_us:
+            line += f"; the reference is estimated at {cost.reference_us:.3g} us"
         rows.append(line)
     checked = "; ".join(workload.name for workload in task.extra)
     more = [f"Checked for correctness also at: {checked}"] if checked else []

@@ -18,11 +18,7 @@ _PYTHON = """\
 One Python module that defines `kernel({inputs})`. It gets dense torch tensors on the GPU, must not write to them, and \
 returns {outputs}."""
 
-_OWN = {
-    "triton": "The work is done by Triton kernels of its own (`@triton.jit`); torch is for allocating outputs.",
-    "cuda": """\
-The work is done by CUDA C++ kernels of its own, compiled and launched like this; torch is for allocating outputs:
-
+_CUDA_EXAMPLE = """\
     import torch
     from foretell.cuda import compile
 
@@ -38,7 +34,14 @@ The work is done by CUDA C++ kernels of its own, compiled and launched like this
         program.scale(((x.numel() + 255) // 256,), (256,), (x, out, 2.0, x.numel()))
         return out
 
-Launches take the grid, the block and the arguments (tensors for pointers, numbers for numbers).""",
+Launches take the grid, the block and the arguments (tensors for pointers, numbers for numbers)."""
+
+_OWN = {
+    "triton": "The work is done by Triton kernels of its own (`@triton.jit`); torch is for allocating outputs.",
+    "cuda": f"""\
+The work is done by CUDA C++ kernels of its own, compiled and launched like this; torch is for allocating outputs:
+
+{_CUDA_EXAMPLE}""",
     "torch": "It may use whatever torch offers.",
 }
 
@@ -48,12 +51,22 @@ _FOREIGN = {
     "flashinfer": "`run`, which takes and returns what the reference's `run` does",
     "module": "`kernel`, which takes and returns what the reference's `reference` does",
 }
-_BESIDE = """\
-It gets tensors on the GPU and must not write to them, unless they are there for the results. Kernels may be Triton's, \
-CUDA C++ by way of `foretell.cuda.compile` or `torch.utils.cpp_extension.load_inline`; torch may be used beside them."""
+_BESIDE = f"""\
+Kernels may be Triton's, CUDA C++ in `torch.utils.cpp_extension.load_inline` (built with nvcc in seconds), or CUDA C++ \
+compiled and launched like this; torch may be used beside them:
+
+{_CUDA_EXAMPLE}
+It gets tensors on the GPU. Times are those of the device alone: a CUDA graph of the call, caches cold, new data each \
+time."""
+_WRITING = {
+    "kernelbench": """\
+Inputs must not be written. It is constructed with the arguments and the random seed of `Model`: make the same \
+parameters in the same order. They may be packed once, in the constructor or at the first call."""
+}
+_ROOM = "Inputs must not be written, unless they are there for the results."
 
 _HONEST = """\
-Results are checked on fresh inputs, at sizes that are not timed too. Keeping results between calls, work put off \
+Results are checked on fresh inputs{sizes}. Keeping results between calls, work put off \
 until after the call and calling the reference are found out and count as failures."""
 
 
@@ -74,11 +87,13 @@ def entry(task: Task) -> str:
 
 def contract(task: Task, language: str) -> str:
     """The rules for a program of a task in a language."""
+    honest = _HONEST.format(sizes=", at sizes that are not timed too" if task.extra else "")
     if language == "cpp":
-        return f"{_CPP.format(signature=signature(task))}\n{_HONEST}"
+        return f"{_CPP.format(signature=signature(task))}\n{honest}"
     if task.kind in _FOREIGN:
-        return f"One Python module that defines {_FOREIGN[task.kind]}. {_BESIDE}\n{_HONEST}"
+        writing = _WRITING.get(task.kind, _ROOM)
+        return f"One Python module that defines {_FOREIGN[task.kind]}. {_BESIDE} {writing}\n{honest}"
     inputs = ", ".join(tensor.name for tensor in task.inputs)
     made = [f"{tensor.name} ({tensor.dtype})" for tensor in task.outputs]
     outputs = made[0] if len(made) == 1 else f"the tuple {', '.join(made)}"
-    return f"{_PYTHON.format(inputs=inputs, outputs=outputs)} {_OWN[language]}\n{_HONEST}"
+    return f"{_PYTHON.format(inputs=inputs, outputs=outputs)} {_OWN[language]}\n{honest}"
