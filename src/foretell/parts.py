@@ -72,7 +72,7 @@ def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE, start: Candi
     proposer = wishes.proposer or (profiles.PROPOSER if start is None else "knobs")
     # What `knobs` proposes is chosen by what was measured already: there is nothing left to select.
     policy = wishes.policy or ("all" if proposer == "knobs" else profiles.POLICY)
-    forecaster, strategy = wishes.forecaster or profiles.FORECASTER, wishes.strategy or profiles.STRATEGY
+    forecaster, strategy = wishes.forecaster or search_forecaster(task), wishes.strategy or profiles.STRATEGY
     return _assemble(task, config, policy, forecaster, strategy, proposer)
 
 
@@ -172,6 +172,15 @@ def catalogue() -> Catalogue:
 def _set_aside(error: CatalogueDamaged, place: Path) -> None:
     what = str(error).partition("): ")[0]
     note(f"{what}); it was set aside as {place}, and a new one is begun. Journals of runs are not affected")
+
+
+def search_forecaster(task: Task) -> str:
+    """The name of a search's forecaster if nobody names one."""
+    from foretell.kernels import profiles
+    from foretell.kernels.cost.recordings import can_record
+
+    own = task.kind != "library" and task.device_kind == "gpu"
+    return profiles.FORECASTER_OF_PROBLEMS if own and can_record() else profiles.FORECASTER
 
 
 def forecaster_named(name: str, seed: int = 0) -> Forecaster:

@@ -57,14 +57,20 @@ def test_without_measuring(form: str, invoke: Invoke) -> None:
 def test_measuring_and_searching(form: str, invoke: Invoke) -> None:
     task, candidate = FORMS[form]
     language = language_of(candidate)
+    usual = form in ("library", "kernelbench", "cpu")  # recording every candidate of every form would take long
+    settings = SMALL if usual else {**SMALL, "forecaster": "roofline"}
     assert ft.measure(task, candidate).ok
-    run = ft.search(task, language=language, proposer=scripted(candidate), run="runs/mine", **SMALL)
+    run = ft.search(task, language=language, proposer=scripted(candidate), run="runs/mine", **settings)
     assert run.best is not None and run.best.verified and run.state.measured == 4
+    if usual:
+        expected = "online:program" if form == "kernelbench" else "online"
+        assert run.state.config["forecaster"] == expected, "a problem's kernels are forecast by their recordings"
     assert invoke("report", "runs/mine", "-o", "page.html").exit_code == 0 and Path("page.html").exists()
-    warm = ft.search(task, language=language, proposer="warm:alone", run="runs/warm", **SMALL)
+    warm = ft.search(task, language=language, proposer="warm:alone", run="runs/warm", **settings)
     assert run.best.id in warm.state.nodes and warm.state.reused == warm.state.measured > 0
 
-    started = invoke("ask", "runs/told", "--task", str(task), "--language", language, "--measurements", "2", "--json")
+    started = invoke("ask", "runs/told", "--task", str(task), "--language", language, "--measurements", "2",
+                     *(() if usual else ("--forecaster", "roofline")), "--json")  # fmt: skip
     assert started.exit_code == 0, started.output
     question = json.loads(started.stdout)
     assert "0 bytes moved" not in question["prompt"][-1]["content"], "the work is that of the recorded reference"

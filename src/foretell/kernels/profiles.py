@@ -150,6 +150,7 @@ THOROUGH = Profile("thorough", Budgets(measurements=1024, seconds=7200.0, candid
 PROFILE = STANDARD.name
 POLICY = "value"
 FORECASTER = "online"
+FORECASTER_OF_PROBLEMS = "online:program"  # for a GPU: recordings show what no feature of the library's tasks does
 STRATEGY = "puct"
 PROPOSER = "template"
 
