@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,21 @@ class TestFiles:
 
         monkeypatch.setattr("foretell.inputs.read_plain", deny)
         refused(invoke(verb, "softmax", "a.cpp"), "permission denied: a.cpp")
+
+
+def test_interrupted_before_anything_is_loaded() -> None:
+    program = """
+import sys
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from foretell.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
 @pytest.mark.parametrize("below", ["", "below/it"])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Entry point of the `foretell` command."""
-    from foretell.cli.app import app
-
+    try:
+        from foretell.cli.app import app
+    except KeyboardInterrupt:  # a second passes before a verb can see to it
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(130)
     app()
 
 
