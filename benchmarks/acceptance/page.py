@@ -33,7 +33,11 @@ without those.
 Our speedups are of device time with a cold L2. `do_bench_cudagraph` as it is leaves L2 warm, which matters for problems
 that fit into it; *L2 cold* is the same tool with L2 overwritten before each call, less the time of overwriting. The
 events time eager calls (compared from 0.3 ms on). Recorded on the GPU: by torch 2.11 and Triton 3.6, and a replay
-there reproduces the candidate's outputs. Recorded without a GPU: by torch 2.13 and Triton 3.9.
+there reproduces the candidate's outputs. Recorded without a GPU: by torch 2.13 and Triton 3.9, on an ARM machine.
+Device time did not suffice to measure all rows again after the last changes: the statuses of those counted as measured
+*in an earlier run* are of the commit before, their speedups were not kept, and the comparison with other timers, whose
+figures are of that run too, was not repeated. Some of the rows measured now (the last ten) and six ask/tell searches
+([ask and tell](ask_tell.md)) went through the walls around the GPU bench.
 """
 
 
@@ -202,6 +206,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     result = summary(json.loads((folder / "set.json").read_text()), folder)
+    if not result.get("agreement") and RESULT.exists():  # no plain timers this time: what they said before is kept
+        result["agreement"] = json.loads(RESULT.read_text())["agreement"]
     RESULT.write_text(json.dumps(result, indent=1) + "\n")
     PAGE.write_text(page(result))
 
