@@ -44,10 +44,13 @@ def page(found: dict[str, Any]) -> str:
         speedup = f"{row['speedup']:.2f}" if row["speedup"] else ""
         cells = (row["problem"], row["form"], row["status"], speedup, row["timed"] or "", f"{row['wall_s']:.2f}")
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, *(_costs(found["speed"]) if "speed" in found else ()), ""])
+    return "\n".join([*lines, *_costs(found.get("speed")), ""])
 
 
-def _costs(speed: dict[str, Any]) -> list[str]:
+def _costs(speed: dict[str, Any] | None) -> list[str]:
+    if speed is None:
+        words = "Not known: the part `speed` of the measurement has not been run to its end on a GPU."
+        return ["", "## What it costs", "", words]
     lines = [
         "",
         "## What it costs",

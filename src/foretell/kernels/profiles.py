@@ -219,7 +219,8 @@ class GpuEffort:
     compiles, `open_timeout_s` to take in a problem, `load_timeout_s` to build a model with its weights); the code of a
     problem may run for `task_timeout_s` at a stretch. On new data a candidate may take 1 / `memory_ratio` times as long
     plus `memory_slack_us`, the worker's clock may leave `clock_slack_s` of the judge's unexplained, and times below
-    physics with `physics_margin` on the bandwidth are taken for cheating.
+    physics with `physics_margin` on the bandwidth are taken for cheating. Memory that does not suffice is waited for,
+    `memory_waits` times for about `memory_wait_s`, if more than `others_share` of the device's is held by others.
     """
 
     check_sets: int = 1
@@ -238,6 +239,9 @@ class GpuEffort:
     open_timeout_s: float = 60.0
     load_timeout_s: float = 30.0
     task_timeout_s: float = 300.0
+    memory_waits: int = 12
+    memory_wait_s: float = 5.0
+    others_share: float = 0.1
     memory_ratio: float = 0.6
     memory_slack_us: float = 15.0
     clock_slack_s: float = 0.05

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ torch = pytest.importorskip("torch")
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Status
+from foretell.kernels.protocols import Build
 from foretell.kernels.tasks import kernelbench
 from foretell.kernels.tasks.refusal import BadTask, Refusal
-from tests.kernels.bench.gpu.host import DEVICE, EFFORT, Host, LocalWorker, judge_of, softmax
+from foretell.testing.host import Host
+from tests.kernels.bench.gpu.host import DEVICE, EFFORT, LocalWorker, judge_of, softmax
 
 # Sums of terms up to 1e7 that cancel down to a few units: float32 cannot give them to within 1 %.
 CANCELLING = """
@@ -85,4 +88,40 @@ def test_a_task_that_never_fits_is_refused() -> None:
     with pytest.raises(BadTask, match="does not fit into the memory") as refused:
         bench.prepare(softmax())
     assert refused.value.reason is Refusal.TOO_LARGE
+    bench.close()
+
+
+class Crowded(Host):
+    """Others hold most of its memory until they were waited for so many times."""
+
+    def __init__(self, waits: int) -> None:
+        super().__init__()
+        self.waits = waits
+
+    def lendable(self, size: int) -> Any:
+        if self.waits > 0:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return super().lendable(size)
+
+    def taken_bytes(self) -> int:
+        self.waits -= 1
+        return 3 << 28 if self.waits > 0 else 0
+
+
+@pytest.mark.parametrize("waits", [1, 4])
+def test_memory_that_others_hold_is_waited_for(waits: int) -> None:
+    platform = Crowded(waits)
+    bench = GpuBench(replace(EFFORT, memory_wait_s=0.001), 1, DEVICE, LocalWorker(platform), platform)
+    outcome = bench._measure_one(softmax(), Candidate("softmax", "torch", HONEST), Build(Status.OK, "", {}), None)
+    assert outcome.ok, outcome.message
+    bench.close()
+
+
+def test_memory_that_others_keep_is_not_held_against_a_candidate() -> None:
+    platform = Crowded(1000)
+    bench = GpuBench(replace(EFFORT, memory_wait_s=0.001), 1, DEVICE, LocalWorker(platform), platform)
+    outcome = bench._measure_one(softmax(), Candidate("softmax", "torch", HONEST), Build(Status.OK, "", {}), None)
+    assert outcome.status is Status.INFRASTRUCTURE
+    assert outcome.message == "the GPU's memory is full: other processes hold 0.8 GiB"
+    assert 1000 - platform.waits == 1 + EFFORT.memory_waits
     bench.close()

@@ -23,8 +23,9 @@ from foretell.kernels.bench.gpu.channel import Forged, receive
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
+from foretell.testing.host import Host
 from tests.kernels.bench.gpu.exploits import EXPLOITS
-from tests.kernels.bench.gpu.host import EFFORT, Graphs, Host, judge_of, softmax
+from tests.kernels.bench.gpu.host import EFFORT, Graphs, judge_of, softmax
 
 FAIR = ("plain", "a_closure", "a_module", "settings_by_shape", "part_of_a_larger_buffer", "several_launches",
         "scratch_kept_between_calls", "two_stages_of_partials", "resident_programs", "in_inference_mode")  # fmt: skip

@@ -19,6 +19,7 @@ from foretell.kernels.bench.gpu.judge import Judge
 from foretell.kernels.bench.gpu.probes import probe_judge, probe_worker
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.protocols import Build
 from foretell.kernels.sandbox import available
 from foretell.kernels.sandbox.probes.decoys import Decoys
 from foretell.kernels.sandbox.probes.verdict import Verdict
@@ -188,3 +189,22 @@ def test_a_bench_walls_in_the_judges_of_problems_alone(worker: WorkerHandle) -> 
         assert worker.starts == starts + 1  # the problem's code ran in the one before
     finally:
         bench.close()
+
+
+@pytest.mark.parametrize(("taken_bytes", "status"), [(3 << 28, Status.INFRASTRUCTURE), (0, Status.LAUNCH_ERROR)])
+def test_a_judge_without_memory_raises_nothing(
+    worker: WorkerHandle, monkeypatch: pytest.MonkeyPatch, taken_bytes: int, status: Status
+) -> None:
+    during = "global calls; calls += 1\n    if calls > 8: raise torch.OutOfMemoryError('CUDA out of memory')"
+    monkeypatch.setattr(Host, "taken_bytes", lambda _: taken_bytes)  # here; the judge has a platform of its own
+    effort = replace(EFFORT, memory_waits=2, memory_wait_s=0.01, most_pairs=3)
+    bench = GpuBench(effort, 1, DEVICE, worker, Host())
+    task = problem("calls = 0", during)
+    try:
+        outcomes = [
+            bench._measure_one(task, Candidate(task.key, "torch", f"{SAME}# {n}\n"), Build(Status.OK, "", {}), None)
+            for n in range(2)
+        ]
+    finally:
+        bench.close()
+    assert all(outcome.ok or outcome.status is status for outcome in outcomes), outcomes

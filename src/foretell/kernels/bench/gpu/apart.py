@@ -14,6 +14,7 @@ from typing import Any
 
 from foretell.kernels.bench.gpu.channel import Forged, receive, receive_descriptor, send
 from foretell.kernels.bench.gpu.handle import READ_S, SEND_S, DeviceLost, Worker, WorkerFailed, opening_of
+from foretell.kernels.bench.gpu.memory import MemoryFull
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.server import data_of, gpu_server
 from foretell.kernels.candidate import Candidate
@@ -29,10 +30,6 @@ MESSAGE_CHARACTERS = 2000
 _JOB = "foretell.kernels.bench.gpu.judge_job:serve"
 _MOST_SILENCES = 4  # how many times its time limit a judge may take for one candidate, worker included
 _COMMANDS = ("task", "close", "load", "check", "prepare", "pairs", "unload")
-
-
-class MemoryFull(Exception):
-    """The device's memory does not suffice for a task's data, as far as it is free."""
 
 
 class JudgeApart:

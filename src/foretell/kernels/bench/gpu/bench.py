@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
+from typing import TypeVar
 
-from foretell.kernels.bench.gpu.apart import JudgeApart, MemoryFull
+from foretell.kernels.bench.gpu.apart import JudgeApart
 from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.device import detect_gpu
 from foretell.kernels.bench.gpu.exhibit import Arena
 from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerHandle
 from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.memory import DeviceFull, MemoryFull, is_full, is_out_of_memory
 from foretell.kernels.bench.gpu.platform import Cuda, Platform, name_of
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
@@ -24,6 +27,8 @@ from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
 from foretell.kernels.tasks.refusal import BadTask, Refusal
+
+_T = TypeVar("_T")
 
 
 class GpuBench:
@@ -60,8 +65,9 @@ class GpuBench:
     ) -> Iterator[tuple[Candidate, Measurement]]:
         """Check and time each candidate as its build finishes.
 
-        A lost device is retried once with a new worker, then the outcome is `infrastructure`. Raises BadTask if the
-        task's own code cannot be worked with.
+        A lost device is retried once with a new worker, and memory that other processes hold is waited for, at most
+        about `memory_waits` times `memory_wait_s` of the effort; then the outcome is `infrastructure`. Raises BadTask
+        if the task's own code cannot be worked with.
         """
         waiting: dict[Future[Build], Candidate] = {
             self._builders.submit(task, candidate): candidate for candidate in candidates
@@ -85,7 +91,7 @@ class GpuBench:
 
     def prepare(self, task: Task) -> None:
         """Make inputs and expected values, and tell the worker, before the clock of a batch runs."""
-        self._judge_of(task).ensure_open()
+        self._with_room(lambda: self._judge_of(task).ensure_open())
 
     def close(self) -> None:
         self._builders.close()
@@ -108,14 +114,10 @@ class GpuBench:
         if self._judge is None or self._judge[0] != task.identity or not self._judge[1].alive:
             self._retire()
             try:
-                judge = self._new_judge(task)
-            except MemoryFull:  # a worker may keep what a candidate left, the arena what a larger task needed
-                self._free_memory()
-                try:
-                    judge = self._new_judge(task)
-                except MemoryFull as full:
-                    what = f"the data of {task.name} does not fit into the memory of {self.device.name}"
-                    raise BadTask(Refusal.TOO_LARGE, what, "data that fits", "use smaller sizes (--size)") from full
+                judge = self._with_room(lambda: self._new_judge(task))
+            except MemoryFull as full:
+                what = f"the data of {task.name} does not fit into the memory of {self.device.name}"
+                raise BadTask(Refusal.TOO_LARGE, what, "data that fits", "use smaller sizes (--size)") from full
             self._judge = (task.identity, judge)
         return self._judge[1]
 
@@ -123,16 +125,37 @@ class GpuBench:
         """A judge: in this process for the library's own tasks, and behind walls for any other, whose code it runs."""
         if task.kind != "library":
             return JudgeApart(task, self._worker, self.device, self._effort, name_of(self._platform))
-        from torch import OutOfMemoryError
-
         try:
             return Judge(task, self._worker, self.device, self._effort, self._platform, self._arena)
-        except OutOfMemoryError as error:
-            raise MemoryFull from error
         except BadTask as refused:
-            if isinstance(refused.__cause__, OutOfMemoryError):
+            if is_out_of_memory(refused.__cause__):
                 raise MemoryFull from refused
             raise
+
+    def _with_room(self, act: Callable[[], _T]) -> _T:
+        """What `act` returns; once more with all of this bench's memory given back, then as long as others hold some.
+
+        Raises MemoryFull, or the DeviceLost that it caused, if nobody else holds much; DeviceFull after the last wait.
+        """
+        effort, waits, alone = self._effort, 0, False
+        while True:
+            try:
+                return act()
+            except Exception as error:
+                if not is_full(error):
+                    raise
+                fault = DeviceLost(str(error)) if isinstance(error, DeviceLost) else MemoryFull()
+            # Only now: an error keeps what its frames hold.
+            self._free_memory()  # a worker may keep what a candidate left, the arena what a larger task needed
+            if alone:
+                raise fault
+            taken_bytes = self._platform.taken_bytes()
+            alone = taken_bytes < effort.others_share * self.device.memory_bytes
+            if not alone:
+                if waits == effort.memory_waits:
+                    raise DeviceFull(f"the GPU's memory is full: other processes hold {taken_bytes / 2**30:.1f} GiB")
+                waits += 1
+                time.sleep(effort.memory_wait_s * (0.5 + random.random()))  # not all at the same time
 
     def _free_memory(self) -> None:
         """Give back all device memory that is ours: with it goes the worker."""
@@ -145,14 +168,23 @@ class GpuBench:
     def _measure_one(self, task: Task, candidate: Candidate, built: Build, hopeless_below: float | None) -> Measurement:
         if not built.ok:
             return Measurement(built.status, built.message, cost=Cost(build_s=built.seconds), device=self.device.id)
-        outcome = Measurement(Status.INFRASTRUCTURE, "not measured", device=self.device.id)
-        for _ in range(2):
-            try:
-                outcome = self._judge_of(task).judge(candidate, hopeless_below, traced=bool(built.features))
-                if outcome.message != OUT_OF_MEMORY:
-                    break
-                self._free_memory()  # others' leavings may have filled it: once more with a new worker
-            except DeviceLost as lost:
-                outcome = Measurement(Status.INFRASTRUCTURE, str(lost), device=self.device.id)
+        try:
+            outcome = self._with_room(lambda: self._judged(task, candidate, hopeless_below, bool(built.features)))
+        except MemoryFull:
+            outcome = Measurement(Status.LAUNCH_ERROR, OUT_OF_MEMORY, device=self.device.id)
+        except DeviceLost as lost:
+            outcome = Measurement(Status.INFRASTRUCTURE, str(lost), device=self.device.id)
         cost = replace(outcome.cost, build_s=built.seconds)
         return replace(outcome, cost=cost)
+
+    def _judged(self, task: Task, candidate: Candidate, hopeless_below: float | None, traced: bool) -> Measurement:
+        """A candidate's measurement, tried twice if the device is lost. Raises MemoryFull, DeviceLost."""
+        try:
+            outcome = self._judge_of(task).judge(candidate, hopeless_below, traced)
+        except DeviceLost as lost:
+            if isinstance(lost, DeviceFull) or is_full(lost):
+                raise
+            outcome = self._judge_of(task).judge(candidate, hopeless_below, traced)
+        if outcome.message == OUT_OF_MEMORY:
+            raise MemoryFull
+        return outcome

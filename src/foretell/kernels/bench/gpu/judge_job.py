@@ -16,6 +16,7 @@ from typing import Any
 from foretell.kernels.bench.gpu.channel import send_descriptor
 from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerFailed
 from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.memory import is_out_of_memory
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.measurement import Status
@@ -45,11 +46,11 @@ def serve(channel: socket.socket) -> None:
                 reply = _judged(judge, request)
         except BadTask as refused:
             reply = {"refused": [refused.reason, refused.what, refused.expected, refused.do]}
-            reply["full"] = _is_memory(refused.__cause__)
+            reply["full"] = is_out_of_memory(refused.__cause__)
         except DeviceLost as lost:
             reply = {"lost": str(lost)}
         except Exception as error:
-            reply = {"full": True} if _is_memory(error) else {"broken": f"{type(error).__name__}: {error}"}
+            reply = {"full": True} if is_out_of_memory(error) else {"broken": f"{type(error).__name__}: {error}"}
         reply["spent_s"] = {} if judge is None else dict(judge.spent_s)
         _say(connection, reply)
 
@@ -68,12 +69,6 @@ def _judged(judge: Judge, request: dict[str, Any]) -> dict[str, Any]:
     candidate = Candidate(request["task"], request["language"], request["source"])
     outcome = judge.judge(candidate, request["hopeless_below"], request["traced"])
     return {"done": True, "measurement": outcome.to_dict()}
-
-
-def _is_memory(error: BaseException | None) -> bool:
-    from torch import OutOfMemoryError
-
-    return isinstance(error, OutOfMemoryError)
 
 
 class RelayedWorker:

@@ -78,6 +78,10 @@ class Platform(Protocol):
 
     def let_go(self) -> None: ...
 
+    def taken_bytes(self) -> int:
+        """Memory of the device that is not free, whoever holds it."""
+        ...
+
 
 class Cuda:
     """The GPU that this process sees first."""
@@ -139,6 +143,10 @@ class Cuda:
     def let_go(self) -> None:
         """Give back what this process keeps in reserve."""
         torch.cuda.empty_cache()
+
+    def taken_bytes(self) -> int:
+        free, whole = torch.cuda.mem_get_info()
+        return int(whole - free)
 
 
 @contextmanager
