@@ -9,10 +9,11 @@ def main() -> None:
     """Entry point of the `foretell` command."""
     try:
         from foretell.cli.app import app
+
+        app()
     except KeyboardInterrupt:  # a second passes before a verb can see to it
         sys.stderr.write("error: interrupted\n")
         sys.exit(130)
-    app()
 
 
 __all__ = ["main"]
