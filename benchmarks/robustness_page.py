@@ -59,7 +59,8 @@ characters. Checksums are made valid again, then one verb that reads the file is
 | --- | --- | --- | --- | --- |
 {fuzz}
 
-A sample of these, and every mutation that once ended in a traceback, is in `tests/test_fuzz.py`.
+A verb goes on past odd details of a journal that it does not read. A sample of these mutations, and every one that
+once ended in a traceback, is in `tests/test_fuzz.py`.
 """
 
 
