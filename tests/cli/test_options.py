@@ -63,6 +63,7 @@ def test_every_parameter_is_explained(one: tuple[tuple[str, ...], Any]) -> None:
 def test_every_command_has_help(path: tuple[str, ...], command: Any, invoke: Invoke) -> None:
     done = invoke(*path, "--help")
     assert done.exit_code == 0 and (command.help or "").strip().splitlines()[0] in " ".join(done.stdout.split())
+    assert "<bool>" not in done.stdout  # a flag takes no value
 
 
 @pytest.mark.parametrize(

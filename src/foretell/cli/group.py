@@ -38,9 +38,27 @@ class Root(TyperGroup):
         context.meta[_JSON] = as_json
         return context
 
+    def get_params(self, ctx: Any) -> Any:
+        return _without_types(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        for one in (command, *getattr(command, "commands", {}).values()):
+            if one is not None:
+                _without_types(one.get_params(ctx))
+        return name, command, rest
+
     def invoke(self, ctx: Any) -> Any:
         with _usage_errors(ctx.meta.get(_JSON, False)):
             return super().invoke(ctx)
+
+
+def _without_types(parameters: Any) -> Any:
+    """The same parameters; the help of those that are flags no longer names a type, as if they took a value."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
 
 
 def help_alone(context: typer.Context) -> None:
