@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foretell.report.start import OverStart
 
 ELSEWHERE = "continue this run on the machine that it was started on"
-NO_GPU = "use a machine with a GPU; `foretell explain` and `foretell forecast --device h200` need none"
+NO_GPU = "use a machine with a GPU; `foretell explain` and `foretell forecast` need none: they take `--device h200`"
 REPORT_NAME = "report.html"
 
 

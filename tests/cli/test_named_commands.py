@@ -23,8 +23,10 @@ _PROSE_AFTER = re.compile(r" (?:or|and|then|again|writes|lists|tells|may|adds|pu
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The string literals of a module, with placeholders filled in, and calls of `command_line` as text."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             yield node.lineno, node.value
         elif isinstance(node, ast.JoinedStr):
             yield node.lineno, "".join(str(p.value) if isinstance(p, ast.Constant) else "X" for p in node.values)
