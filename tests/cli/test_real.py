@@ -68,12 +68,20 @@ def test_no_compiler(own_place: Path, tmp_path: Path) -> None:
     assert real(tmp_path / "cache", "tasks", "softmax", PATH="/nonexistent", CXX="").returncode == 0
 
 
+@pytest.fixture(scope="module")
+def doctor(real_cache: Path) -> subprocess.CompletedProcess[str]:
+    return real(real_cache, "doctor", "--json")
+
+
 @needs_compiler
-def test_a_full_disk(own_place: Path, real_cache: Path) -> None:
+def test_a_full_disk(
+    own_place: Path,
+    real_cache: Path,
+    doctor: subprocess.CompletedProcess[str],  # so what is measured once is in the cache before room runs out
+) -> None:
     def cramped() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
 
-    real(real_cache, "doctor")  # what is measured once is in the cache before room runs out
     done = subprocess.run(
         command("search", "softmax", "--profile", "quick"),
         env=environment(real_cache),
@@ -88,6 +96,5 @@ def test_a_full_disk(own_place: Path, real_cache: Path) -> None:
 
 
 @needs_compiler
-def test_doctor(real_cache: Path) -> None:
-    done = real(real_cache, "doctor", "--json")
-    assert json.loads(done.stdout)["checks"]
+def test_doctor(doctor: subprocess.CompletedProcess[str]) -> None:
+    assert json.loads(doctor.stdout)["checks"]

@@ -64,6 +64,7 @@ def test_it_needs_the_catalogue(bench: FakeBench, invoke: Invoke) -> None:
 
 
 @needs_compiler
+@pytest.mark.full
 def test_on_the_real_bench(invoke: Invoke, own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "BUSY_SHARE", 2.0)  # what others disturb is not kept: here it is, whoever else is busy
     budget = ("--profile", "quick", "--measurements", "2", "--candidates", "2", "--no-report")
