@@ -16,7 +16,6 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +124,7 @@ def main() -> None:
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             log.write(json.dumps({"at": at, **report["all"], "intervals": report["intervals"]}) + "\n")
     if arguments.output:
-        arguments.output.write_text(json.dumps(report | {"rows": [asdict(row) for row in found]}, indent=1) + "\n")
+        arguments.output.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps({"all": report["all"], "intervals": report["intervals"]}, indent=1))
 
 

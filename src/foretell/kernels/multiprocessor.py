@@ -32,6 +32,7 @@ class Multiprocessor:
     integer_lanes: int = 64
     double_lanes: int = 2
     special_lanes: int = 16
+    convert_lanes: int = 16
     cache_bytes_per_clock: float = 16.0
     sustained: float = 0.55
     own_cache_bytes: int = 128 << 10
@@ -61,10 +62,24 @@ _BY_CAPABILITY = {
     87: Multiprocessor(1536, 16, 164 << 10),
     89: Multiprocessor(1536, 24, 100 << 10),
     90: Multiprocessor(
-        2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=24.0, sustained=0.75, own_cache_bytes=256 << 10
+        2048,
+        32,
+        228 << 10,
+        double_lanes=64,
+        convert_lanes=64,
+        cache_bytes_per_clock=24.0,
+        sustained=0.75,
+        own_cache_bytes=256 << 10,
     ),
     100: Multiprocessor(
-        2048, 32, 228 << 10, double_lanes=64, cache_bytes_per_clock=32.0, sustained=0.75, own_cache_bytes=256 << 10
+        2048,
+        32,
+        228 << 10,
+        double_lanes=64,
+        convert_lanes=64,
+        cache_bytes_per_clock=32.0,
+        sustained=0.75,
+        own_cache_bytes=256 << 10,
     ),
     120: Multiprocessor(1536, 24, 100 << 10, integer_lanes=128),
 }

