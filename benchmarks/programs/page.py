@@ -64,8 +64,8 @@ def page(read: Mapping[str, Any]) -> str:
         "`benchmarks/programs/held_out_log.jsonl`; the last are the figures below. At the first, pairs were at 0.77",
         "and coverage was 0.71 (0.83 on development problems). Classes of error on development problems were then",
         "mended, and **doubt was widened because of that evaluation**: on development problems alone it would be",
-        "narrower, and coverage there is too high now. So held-out coverage is not blind, and doubt was not calibrated on",
-        "development problems only, as was asked.",
+        "narrower, and coverage there is too high now. So held-out coverage is not blind, and doubt was not calibrated",
+        "on development problems only, as was asked.",
         "",
         f"{held['all']['rows']} correct rows of {held['problems']} held-out problems, {development['all']['rows']} of "
         f"{development['problems']} development problems. Brackets: 95 %, problems drawn whole.",
