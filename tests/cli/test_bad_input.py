@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +46,7 @@ def test_unknown_task_suggests_the_nearest(verb: str, bench: FakeBench, invoke: 
 def test_a_kernel_in_the_place_of_a_task(verb: str, name: str, invoke: Invoke, own_place: Path) -> None:
     (own_place / "my kernel.cpp").write_text(GOOD)
     files = [name] if verb == "measure" else []
-    refused(invoke(verb, name, *files), "is a kernel, not a task", f"foretell measure TASK {shlex.quote(name)}")
+    refused(invoke(verb, name, *files), "is a kernel, not a task", "foretell measure TASK FILE")
 
 
 def test_a_value_that_is_no_number_is_named(invoke: Invoke) -> None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +45,7 @@ def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | 
             Refusal.NOT_A_TASK,
             f"{reference} is a kernel, not a task",
             "the name of a task, or a file that describes one",
-            f"name its task first: foretell measure TASK {shlex.quote(str(reference))}",
+            "name its task first: foretell measure TASK FILE",
         )
     in_library = isinstance(reference, str) and not is_path(reference)
     task = library.get(str(reference), device) if in_library else _read(Path(reference))
