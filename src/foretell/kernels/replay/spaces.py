@@ -166,7 +166,8 @@ def _odd(path: Path, error: Exception) -> str:
     """Why a file of a space cannot be read."""
     if isinstance(error, BadSpace):
         return str(error)
-    return f"{path}: {error} is missing or unknown" if isinstance(error, KeyError) else f"{path}: {error}"
+    reason = f"{error} is missing or unknown" if isinstance(error, KeyError) else str(error)
+    return f"{path} cannot be read as a tuning space: {reason}"
 
 
 def _load_cache(path: Path, text: str) -> dict[str, Any]:
