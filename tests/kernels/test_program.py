@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.kernels.operators import family_of
-from foretell.kernels.profiles import PROGRAM
 from foretell.kernels.program import (
     Allocate,
     Buffer,
@@ -173,11 +172,10 @@ def test_truncated_forged_and_foreign_bytes_are_refused() -> None:
         from_bytes(b"\x80\x04" + bytes(100))
 
 
-def test_a_bomb_is_not_inflated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.kernels.program_codec.PROGRAM", replace(PROGRAM, decoded_bytes=1 << 16))
+def test_a_bomb_is_not_inflated() -> None:
     document, blobs = opened(to_bytes(random_program(random.Random(4))))
     with pytest.raises(InvalidProgram) as caught:
-        from_bytes(sealed(document, [*blobs, bytes(1 << 20)]))
+        from_bytes(sealed(document, [*blobs, bytes(1 << 20)]), most_bytes=1 << 16)
     assert caught.value.fault is Fault.TOO_LARGE
 
 

@@ -79,13 +79,13 @@ def test_an_endless_kernel_times_out_all_the_same(busy_machine: None, body: str)
 
 
 def test_a_tool_is_bounded_by_the_cpu_time_it_uses(busy_machine: None, tmp_path: Path) -> None:
-    def bounded(cpu_s: float, *command: str) -> Finished:
-        limits = Limits(cpu_s=cpu_s, wall_s=10 * cpu_s, memory_bytes=1 << 30)
+    def bounded(cpu_s: float, wall_s: float, *command: str) -> Finished:
+        limits = Limits(cpu_s=cpu_s, wall_s=wall_s, memory_bytes=1 << 30)
         return run(command, writable=tmp_path, limits=limits)
 
-    endless = bounded(0.5, "sh", "-c", "while :; do :; done")
+    endless = bounded(0.5, 30, "sh", "-c", "while :; do :; done")
     assert endless.timed_out and not endless.starved
-    brief = bounded(0.5, "sh", "-c", "sleep 1; echo done")
+    brief = bounded(0.5, 30, "sh", "-c", "sleep 1; echo done")
     assert (brief.timed_out, brief.starved, brief.stdout) == (False, False, "done\n")
-    asleep = bounded(0.2, "sleep", "60")
+    asleep = bounded(0.2, 2, "sleep", "60")
     assert asleep.starved and not asleep.timed_out

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from foretell.kernels.bench.gpu.bench import GpuBench
-from foretell.kernels.bench.gpu.judge import Judge
+from foretell.kernels.bench.gpu.handle import WorkerHandle
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.library import get, tasks
 from foretell.kernels.measurement import Status
@@ -18,7 +18,8 @@ from foretell.kernels.task import Sizes, Task
 from foretell.kernels.tasks import BadTask, Refusal, from_spec, kernelbench, load
 from foretell.kernels.tasks.runtime import runtime_of
 from foretell.kernels.tasks.trees import leaves, rebuilt
-from tests.kernels.bench.gpu.host import DEVICE, EFFORT, Host, LocalWorker
+from foretell.testing.host import Host
+from tests.kernels.bench.gpu.host import DEVICE, EFFORT
 from tests.kernels.representatives import per_family
 from tests.kernels.tasks.test_sources import PROBLEM, folder, write
 
@@ -102,27 +103,17 @@ def test_trees_keep_their_leaves_and_nesting() -> None:
     assert rebuilt(tree, iter("wxyz")) == {"b": ["x", ("y", "z")], "a": "w"}
 
 
-class Bench(GpuBench):
-    """The bench on a stand-in for the GPU."""
-
-    def __init__(self) -> None:
-        self.local = LocalWorker(Host())
-        super().__init__(EFFORT, 1, DEVICE, self.local, self.local.platform)
-
-    def _judge_of(self, task: Task) -> Judge:
-        judge = super()._judge_of(task)
-        self.local.lent = judge.lent
-        return judge
-
-
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+def bench() -> Iterator[GpuBench]:
+    """The bench on a stand-in for the GPU."""
+    worker = WorkerHandle("foretell.testing.host:Host")
+    made = GpuBench(EFFORT, 1, DEVICE, worker, Host())
     yield made
     made.close()
+    worker.close()
 
 
-def test_problem_files_of_one_name_have_judges_of_their_own(bench: Bench, tmp_path: Path) -> None:
+def test_problem_files_of_one_name_have_judges_of_their_own(bench: GpuBench, tmp_path: Path) -> None:
     doubles = PROBLEM.replace("x + 1", "x * 2")
     source = doubles.replace("class Model", "class ModelNew")
     tasks = [load(write(tmp_path / name / "problem.py", text)) for name, text in (("a", PROBLEM), ("b", doubles))]
