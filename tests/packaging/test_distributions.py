@@ -5,6 +5,7 @@ Needs a package index (or a mirror that pip knows) with setuptools and the core 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 import subprocess
@@ -51,7 +52,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
 
 def build(project: Path, kind: str, into: Path) -> None:
     command = [sys.executable, "-m", "build", kind, "--outdir", str(into), str(project)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    with (project / "pyproject.toml").open() as one_at_a_time:  # setuptools puts a folder of one name into the project
+        fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
