@@ -108,12 +108,12 @@ def forecast(
     from foretell.parts import forecaster_named
 
     single = not isinstance(candidates, Sequence) or isinstance(candidates, str)
-    given: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
+    listed: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
     if device is None or _is_cpu(device):
-        predictions = _forecast_on_cpu(task, given, forecaster or "online", source_only)
+        predictions = _forecast_on_cpu(task, listed, forecaster or "online", source_only)
     else:
         gpu, gpu_task = _device(device), _task(task, "gpu")
-        read = [candidate_of(gpu_task, each, gpu) for each in given]
+        read = [candidate_of(gpu_task, each, gpu) for each in listed]
         reference_us = None if reference_ms is None else reference_ms * 1e3
         groups: dict[str | Forecaster, list[Candidate]] = {}
         for each in read:
@@ -128,7 +128,7 @@ def forecast(
 
 
 def _forecast_on_cpu(
-    task: TaskLike, given: Sequence[CandidateLike], forecaster: str | Forecaster, source_only: bool
+    task: TaskLike, listed: Sequence[CandidateLike], forecaster: str | Forecaster, source_only: bool
 ) -> list[Prediction]:
     from foretell.forecasting import forecast_on_cpu
     from foretell.inputs import candidate_of
@@ -137,7 +137,7 @@ def _forecast_on_cpu(
     cpu_task = _task(task, "cpu")
     model = forecaster_named(forecaster) if isinstance(forecaster, str) else forecaster
     with bench_of("cpu") as bench:
-        candidates = [candidate_of(cpu_task, each, bench.device) for each in given]
+        candidates = [candidate_of(cpu_task, each, bench.device) for each in listed]
         builds = [None] * len(candidates) if source_only else bench.build(cpu_task, candidates)
         return forecast_on_cpu(cpu_task, candidates, bench.device, model, builds)
 
@@ -210,15 +210,15 @@ def measure(
     from foretell.parts import bench_of
 
     single = not isinstance(candidates, Sequence) or isinstance(candidates, str)
-    given: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
+    listed: Sequence[CandidateLike] = [candidates] if single else candidates  # type: ignore[assignment,list-item]
     if bench is not None:
-        found = measure_all(_task(task, bench.device.kind), given, bench, keep)
+        outcomes = measure_all(_task(task, bench.device.kind), listed, bench, keep)
     else:
-        kind = kind_for(task, given)
-        wanted = _task(task, kind)
-        with bench_of(kind, "measure a C++ file, or use a machine with a GPU", len(given)) as own:
-            found = measure_all(wanted, given, own, keep)
-    return found[0] if single else found
+        kind = kind_for(task, listed)
+        resolved = _task(task, kind)
+        with bench_of(kind, "measure a C++ file, or use a machine with a GPU", len(listed)) as own:
+            outcomes = measure_all(resolved, listed, own, keep)
+    return outcomes[0] if single else outcomes
 
 
 def search(
@@ -274,17 +274,19 @@ def new_run(
     from foretell.runs import new_run as new_directory
 
     first = None if start is None else _start(task, start, language, proposer)
-    spoken = language or (first.language if first is not None else None)
-    spoken = spoken or ("cpp" if globals()["task"](task).device_kind == "cpu" else "triton")
-    wanted = _task(task, kind_of(spoken))
+    run_language = language or (first.language if first is not None else None)
+    run_language = run_language or ("cpp" if globals()["task"](task).device_kind == "cpu" else "triton")
+    resolved = _task(task, kind_of(run_language))
     named = proposer if isinstance(proposer, str) or proposer is None else None
     wishes = Wishes(proposer=named or (UNPROPOSED if proposer is not None else None), **settings)
-    parts = own_proposer(new_parts(wanted, wishes, spoken, first), proposer)
+    parts = own_proposer(new_parts(resolved, wishes, run_language, first), proposer)
 
     def journal() -> RunJournal:
-        return FileJournal(new_directory(wanted.name, None if run is None else Path(run))) if keep else MemoryJournal()
+        return (
+            FileJournal(new_directory(resolved.name, None if run is None else Path(run))) if keep else MemoryJournal()
+        )
 
-    return Run(wanted, lambda: parts, journal, bench, use_catalogue)
+    return Run(resolved, lambda: parts, journal, bench, use_catalogue)
 
 
 def open_run(
@@ -319,28 +321,28 @@ def open_run(
     from foretell.run import Run
     from foretell.runs import existing_run
 
-    found = existing_run(path)
-    if found is None and must_exist:
+    directory = existing_run(path)
+    if directory is None and must_exist:
         raise NoRun(Path(path))
-    if found is None:
+    if directory is None:
         if task is None:
             raise BadInput(f"there is no run {path}", "the directory of a run, or a task to start one there")
         writer = UNPROPOSED if proposer is None else proposer
         return new_run(task, language=language, proposer=writer, run=path, bench=bench, use_catalogue=use_catalogue,
                        **settings)  # fmt: skip
-    state = load_run(found)
+    state = load_run(directory)
     kind = state.device.kind
-    wanted = of_run(state.config, kind) if task is None else _task(task, kind)
+    resolved = of_run(state.config, kind) if task is None else _task(task, kind)
     outside = proposer == UNPROPOSED
     named = proposer if isinstance(proposer, str) and not outside else None
     wishes = Wishes(proposer=named, language=language, **settings)
-    check_same(wanted, found, state.config, wishes)
+    check_same(resolved, directory, state.config, wishes)
     config = {**state.config, "proposer": UNPROPOSED} if outside else state.config
 
     def parts() -> Parts:
-        return own_proposer(parts_of_run(wanted, found, config, wishes, started_here(state)), proposer)
+        return own_proposer(parts_of_run(resolved, directory, config, wishes, started_here(state)), proposer)
 
-    return Run(wanted, parts, FileJournal(found), bench, use_catalogue)
+    return Run(resolved, parts, FileJournal(directory), bench, use_catalogue)
 
 
 def _task(reference: TaskLike, kind: str) -> Task:
@@ -361,7 +363,7 @@ def _start(reference: TaskLike, start: CandidateLike, language: str | None, prop
     return first
 
 
-def _device(given: str | Device) -> Device:
+def _device(device: str | Device) -> Device:
     from foretell.forecasting import device_named
 
-    return device_named(given) if isinstance(given, str) else given
+    return device_named(device) if isinstance(device, str) else device

@@ -72,7 +72,9 @@ def new_parts(task: Task, wishes: Wishes, language: str = LANGUAGE, start: Candi
     proposer = wishes.proposer or (profiles.PROPOSER if start is None else "knobs")
     # What `knobs` proposes is chosen by what was measured already: there is nothing left to select.
     policy = wishes.policy or ("all" if proposer == "knobs" else profiles.POLICY)
-    forecaster, strategy = wishes.forecaster or search_forecaster(task), wishes.strategy or profiles.STRATEGY
+    # Nor is there anything to record candidates for, if all of them are measured anyway.
+    usual = profiles.FORECASTER if policy == "all" else search_forecaster(task)
+    forecaster, strategy = wishes.forecaster or usual, wishes.strategy or profiles.STRATEGY
     return _assemble(task, config, policy, forecaster, strategy, proposer)
 
 

@@ -108,3 +108,10 @@ def test_collecting_and_judging(form: str, invoke: Invoke) -> None:
     assert result["candidates"] == collected["measured"] and result["operations"] == 1
     again = json.loads(invoke("collect", "plan.gz", "--into", "new.sqlite", "--corpus", "mine", "--json").stdout)
     assert again["measured"] == 0 and again["known"] == collected["measured"]
+
+
+def test_what_is_measured_anyway_is_not_recorded_for_a_forecast() -> None:
+    """Recording every variation of a given kernel would cost more than it tells: all of them are measured."""
+    task, candidate = FORMS["kernelbench"]
+    with ft.new_run(task, language="triton", start=candidate, keep=False, **SMALL) as run:
+        assert run.parts.policy.name == "all" and run.parts.forecaster.name == "online"
