@@ -55,9 +55,9 @@ Found by that reader, and changed since: prompts said "0 FLOP, at least 0 bytes 
 of `triton` or `cuda` refused programs with CUDA extensions, although its prompt offered them (five of the six batches
 were refused at first, and told again after the fix); programs with extensions were forecast without a look at their
 kernels, all alike, and faster than memory allows; `foretell.cuda` was named without an example; where a `ModelNew` gets
-its weights from and how it is timed was not said; other sizes were announced where there are none. Still open: the
-prompt does not say how much of the budget is left, nor what the tolerance is measured against; feature lines are shown
-without a word on what they mean; the device's measured peaks differ a little from one command to the next.
+its weights from and how it is timed was not said; other sizes were announced where there are none; the prompt did not
+say how much of the budget is left, nor what the tolerance is measured against; feature lines were shown without a word
+on what they mean. Still open: the device's measured peaks differ a little from one command to the next.
 """
 
 

@@ -42,7 +42,12 @@ def test_shows_task_hardware_and_contract(state: RunState) -> None:
     assert "fake (cpu), 2 cores" in text
     assert all(workload.name in text for workload in (*TASK.workloads, *TASK.extra))
     assert "It is the reference: its speedup is 1." in text
-    assert text.endswith("Speedups are over the reference; the fastest so far has a speedup of 2.5x. Go.")
+    assert "within the absolute tolerance plus the relative one times its expected size" in text
+    assert "Speedups are over the reference; the fastest so far has a speedup of 2.5x. The run has" in text
+    budgets = state.config["budgets"]
+    left = (budgets["candidates"] - state.considered, budgets["measurements"] - state.measured)
+    assert f"The run has {left[0]} programs, {left[1]} measurements and " in text
+    assert text.endswith(" s of device time left. Go.")
 
 
 def test_shows_the_parent_with_its_times_build_and_forecast(state: RunState) -> None:
@@ -52,6 +57,7 @@ def test_shows_the_parent_with_its_times_build_and_forecast(state: RunState) -> 
     assert f"- {TASK.workloads[0].name}: reference 110 us, this program 73.33 us, 1.5x" in text
     assert "the reference took 110 us" in text
     assert "spills: 7" in text
+    assert "spills: values moved to the stack" in text
     assert "Forecast before that: 1x (80% interval" in text
     assert TASK.references["cpp"] in text
 

@@ -66,9 +66,11 @@ parameters in the same order. They may be packed once, in the constructor or at 
 _ROOM = "Inputs must not be written, unless they are there for the results."
 
 _HONEST = """\
-Results are checked on fresh inputs{sizes}. Keeping results between calls, work put off \
-until after the call and calling the reference are found out and count as failures."""
+Results are checked on fresh inputs{sizes}: each element must lie within the absolute tolerance plus the relative one \
+times its expected size of what {expected} gives{rounding}; integers must be equal. Keeping results between calls, \
+work put off until after the call and calling the reference are found out and count as failures."""
 
+_ROUNDING = " (more where rounding the inputs once moves the reference's own results further)"
 
 _ENTRIES = {
     "kernelbench": "class ModelNew(torch.nn.Module), as Model in the problem",
@@ -87,7 +89,11 @@ def entry(task: Task) -> str:
 
 def contract(task: Task, language: str) -> str:
     """The rules for a program of a task in a language."""
-    honest = _HONEST.format(sizes=", at sizes that are not timed too" if task.extra else "")
+    sizes = ", at sizes that are not timed too" if task.extra else ""
+    if language == "cpp":
+        honest = _HONEST.format(sizes=sizes, expected="the task in double precision", rounding="")
+    else:
+        honest = _HONEST.format(sizes=sizes, expected="the reference on the same inputs", rounding=_ROUNDING)
     if language == "cpp":
         return f"{_CPP.format(signature=signature(task))}\n{honest}"
     if task.kind in _FOREIGN:

@@ -52,13 +52,21 @@ _ASK = {
     "kept and removed lines must be exactly as they stand there.",
 }
 
+_FEATURES_CPU = """\
+(inner: of the innermost loops; spills: values moved to the stack for want of registers; outlined: parallel regions; \
+vector256: instructions on 256-bit registers; code_log2: logarithm of the number of instructions)"""
+_FEATURES_GPU = """\
+(inner: of the innermost loops; spill_bytes: stack of a thread, where registers go that do not fit; occupancy: share \
+of a multiprocessor's warps that are resident at once; wide: accesses of 16 bytes)"""
+
 
 @dataclass(frozen=True)
 class Standing:
     """Where a run stands, seen from one program of it.
 
-    `node` is None for the reference. `best` are the fastest of its kin, and the fastest of the run where that is faster
-    than all; `failed` and `doubted` are those of its kin that failed or were not measured, the latest last.
+    `node` is None for the reference. `left` says what the run may still spend. `best` are the fastest of its kin, and
+    the fastest of the run where that is faster than all; `failed` and `doubted` are those of its kin that failed or
+    were not measured, the latest last.
     """
 
     parent: Candidate
@@ -69,6 +77,7 @@ class Standing:
     failed: tuple[Node, ...] = ()
     doubted: tuple[Node, ...] = ()
     incumbent: float = 1.0
+    left: str = ""
 
 
 def standing(state: RunState, parent: Candidate) -> Standing:
@@ -88,7 +97,17 @@ def standing(state: RunState, parent: Candidate) -> Standing:
         _different(failed)[-MOST_FAILED:],
         tuple(doubted[-MOST_DOUBTED:]),
         state.incumbent,
+        _left(state),
     )
+
+
+def _left(state: RunState) -> str:
+    """What a run may still spend, in words."""
+    budgets = state.config["budgets"]
+    programs = max(0, int(budgets["candidates"]) - state.considered)
+    measurements = max(0, int(budgets["measurements"]) - state.measured)
+    seconds = max(0.0, float(budgets["seconds"]) - state.device_s)
+    return f"{programs} programs, {measurements} measurements and {seconds:.3g} s of device time"
 
 
 def _kin(state: RunState, parent: str) -> list[Node]:
@@ -117,7 +136,8 @@ def messages(task: Task, language: str, known: Standing, closing: str) -> tuple[
     goal = (
         f"the fastest so far has a speedup of {known.incumbent:.3g}x" if known.incumbent > 1 else "nothing beats it yet"
     )
-    parts.append(f"## Your turn\nSpeedups are over the reference; {goal}. {closing}")
+    left = f" The run has {known.left} left." if known.left else ""
+    parts.append(f"## Your turn\nSpeedups are over the reference; {goal}.{left} {closing}")
     return Message("system", _SYSTEM), Message("user", "\n\n".join(parts))
 
 
@@ -144,6 +164,8 @@ def _parent(task: Task, known: Standing) -> str:
     lines.append(f"Forecast {'before that' if outcome else 'for it'}: {_forecast(node)}.")
     if node.build.ok:
         lines.append(about_build(node.build).replace("## Build\n", ""))
+        if node.build.features:
+            lines.append(_FEATURES_CPU if parent.language == "cpp" else _FEATURES_GPU)
     reference = task.references.get(parent.language) or next(iter(task.references.values()), "")
     lines.append(f"The reference, for comparison:\n{fenced('reference', reference, OTHER_CHARACTERS)}")
     return "\n".join(lines)
