@@ -135,16 +135,19 @@ def page(result: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "page"))
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", help="the runs; without it, `page` reads the committed data")
     arguments = parser.parse_args()
     if arguments.what == "run":
+        if arguments.folder is None:
+            parser.error("run: name the folder of the runs")
         arguments.folder.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(len(LANGUAGES)) as pool:
             list(pool.map(lambda name: run_one(name, arguments.folder), LANGUAGES))
         return
-    result = summary([row_of(name, arguments.folder) for name in LANGUAGES])
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
-    PAGE.write_text(page(result))
+    if arguments.folder is not None:
+        result = summary([row_of(name, arguments.folder) for name in LANGUAGES])
+        RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    PAGE.write_text(page(json.loads(RESULT.read_text())))
 
 
 if __name__ == "__main__":
