@@ -16,6 +16,7 @@ MAX_COUNT = 10**9
 MAX_SEED = 2**32 - 1  # what every generator in use accepts
 MAX_JOBS = 1024
 MAX_RESAMPLES = 10**6
+_FORECASTERS = f"{profiles.FORECASTER}; for a problem on a GPU {profiles.FORECASTER_OF_PROBLEMS}"
 
 
 def finite(value: float | None) -> float | None:
@@ -132,7 +133,7 @@ def policy_option(panel: str) -> Any:
     )
 
 
-def forecaster_option(panel: str | None = None, default: str = profiles.FORECASTER) -> Any:
+def forecaster_option(panel: str | None = None, default: str = _FORECASTERS) -> Any:
     return typer.Option(
         "--forecaster",
         metavar="FORECASTER",
