@@ -66,6 +66,17 @@ def worker() -> Iterator[WorkerHandle]:
     made.close()
 
 
+@pytest.mark.full
+def test_a_worker_that_cannot_start_is_the_machines_fault_with_its_cause() -> None:
+    """Not the candidate's: no status of a candidate may come of an environment that is broken."""
+    broken = WorkerHandle("foretell.testing.missing:Host")
+    bench = GpuBench(EFFORT, 1, DEVICE, broken, Host())
+    outcome = bench._measure_one(softmax(), Candidate("softmax", "torch", HONEST), Build(Status.OK, "", {}), None)
+    bench.close()
+    assert outcome.status is Status.INFRASTRUCTURE
+    assert "No module named 'foretell.testing.missing'" in outcome.message
+
+
 def problem(before: str = "", during: str = "pass") -> Task:
     return kernelbench.from_text(PROBLEM.replace("BEFORE", before).replace("WHILE", during), "relu_layer")
 
