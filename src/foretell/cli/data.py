@@ -179,17 +179,24 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
 @data.command()
 @plainly
 def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
-    """Check the corpus: identities, duplicates, leaks across splits, and comments left in stripped sources."""
+    """Check the corpus: identities, duplicates, leaks across splits, and comments left in stripped sources.
+
+    The tables of kernels that language models wrote for problems (real_*.parquet) are checked too if they are there.
+    """
+    from foretell.kernels.corpus import labels, real
     from foretell.kernels.corpus.verify import problems
 
     rows = _rows(folder)
-    found = list(problems(rows))
+    kernels, outcomes, steps = real.read(folder), labels.read(folder), labels.read_steps(folder)
+    found = [*problems(rows), *real.problems(kernels), *labels.problems(outcomes, steps, kernels)]
+    counts = {"rows": len(rows), "real_kernels": len(kernels), "labels": len(outcomes), "steps": len(steps)}
     if as_json:
-        document({"ok": not found, "rows": len(rows), "problems": found})
+        document({"ok": not found, **counts, "problems": found})
     else:
         for words in found[:MOST_PROBLEMS]:
             people().print(words, markup=False)
-        people().print(f"{len(found)} problems in {len(rows)} rows" if found else f"{len(rows)} rows verified")
+        what = f"{len(rows)} rows" + (f", {len(kernels)} real kernels and {len(outcomes)} labels" if kernels else "")
+        people().print(f"{len(found)} problems in {what}" if found else f"{what} verified")
     if found:
         raise typer.Exit(FAILED)
 

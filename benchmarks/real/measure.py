@@ -1,0 +1,145 @@
+"""Measure the kernels of data/real_kernels.parquet that have no label yet, on this machine's GPU.
+
+    python -m benchmarks.real.measure FOLDER [--seconds 500] [--benches 4] [--problems NAME ...]    # on the GPU machine
+    python -m benchmarks.real.measure FOLDER --steps [--seconds 300]                                # then: step times
+    python -m benchmarks.real.measure FOLDER --add                          # anywhere: into data/real_labels.parquet
+
+FOLDER gets catalogue.sqlite and steps.jsonl, which grow as the work goes on: stop it at any time, and the same command
+resumes. What data/real_labels.parquet holds for this device and toolchain is not measured again. Several benches share
+one GPU in turns, each being alone while it times. Kernels of held-out problems are measured like all others; nothing of
+them is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.real.turns import InTurns, TimedAlone, Turns
+from foretell.kernels.bench.gpu.bench import GpuBench
+from foretell.kernels.corpus import labels, real
+from foretell.kernels.corpus.collect import Tally, collect
+from foretell.kernels.corpus.plan import Item, foreign_items
+from foretell.kernels.corpus.table import FOLDER as DATA
+from foretell.kernels.device import Device
+from foretell.kernels.store import Catalogue
+from foretell.kernels.tasks import kernelbench
+
+CATALOGUE, STEPS, LOCK = "catalogue.sqlite", "steps.jsonl", "turns.lock"
+
+
+def plan(kernels: Sequence[Mapping[str, Any]], seed: int) -> list[Item]:
+    """All kernels, problem by problem in an order of its own for each seed, so that benches do not meet."""
+    by_problem: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for kernel in kernels:
+        by_problem[kernel["problem"]].append(kernel)
+    items = []
+    for name in random.Random(seed).sample(sorted(by_problem), len(by_problem)):
+        members = by_problem[name]
+        task = kernelbench.from_text(members[0]["reference"], name)
+        items += foreign_items(task, [real.candidate_of(kernel) for kernel in members])
+    return items
+
+
+def labelled(data: Path, device: Device) -> set[str]:
+    """Kernels that have a label for this device and toolchain."""
+    here = (device.name, device.toolchain)
+    return {label["id"] for label in labels.read(data) if (label["device"], label["toolchain"]) == here}
+
+
+def gpu_bench(turns: Turns, benches: int) -> GpuBench:
+    """A bench on this process's GPU, one of so many, which times only when it is alone."""
+    builders = max(1, (os.cpu_count() or 2) // benches)
+    return GpuBench(builders=builders, worker=TimedAlone(turns))
+
+
+def measure(
+    folder: Path,
+    data: Path,
+    seconds: float,
+    number: int = 0,
+    benches: int = 1,
+    names: Sequence[str] = (),
+    make: Callable[[Turns, int], GpuBench] = gpu_bench,
+) -> Tally:
+    """One bench's share of the work: whatever no other bench is measuring."""
+    turns = Turns(folder / LOCK)
+    kernels = [kernel for kernel in real.read(data) if not names or kernel["problem"] in names]
+    counts: Counter[str] = Counter()
+
+    def report(name: str, tally: Tally) -> None:
+        done = {status: n - counts[status] for status, n in tally.statuses.items() if n > counts[status]}
+        counts.update(done)
+        shown = done if real.split_of(name) == "development" else sum(done.values())
+        print(f"{tally.seconds:7.1f} s, bench {number}: {tally.measured} measured; {name}: {shown}", flush=True)
+
+    with closing(InTurns(make(turns, benches), turns)) as bench:
+        catalogue, known = Catalogue(folder / CATALOGUE, fsync=False), labelled(data, bench.device)
+        items = plan(kernels, number)
+        return collect(items, "gpu", bench, catalogue, known, seconds, report=report)
+
+
+def measure_together(folder: Path, data: Path, seconds: float, benches: int, names: Sequence[str]) -> None:
+    """Several benches, each a process."""
+    context = multiprocessing.get_context("spawn")
+    arguments = [(folder, data, seconds, number, benches, names) for number in range(benches)]
+    processes = [context.Process(target=measure, args=each) for each in arguments]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+
+def add(folder: Path, data: Path) -> tuple[int, int]:
+    """Add what was measured to the committed tables."""
+    found = labels.of_catalogue(folder / CATALOGUE) if (folder / CATALOGUE).exists() else iter(())
+    return labels.add(data, found, step_rows(folder / STEPS))
+
+
+def step_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of step times, from lines of `benchmarks.real.steps`."""
+    for line in path.read_text().splitlines() if path.exists() else ():
+        timed = json.loads(line)
+        about = {name: timed[name] for name in ("program", "device", "toolchain")}
+        for number, (what, us) in enumerate(timed["steps"]):
+            yield about | {"step": number, "what": what, "us": us}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no measurement after that time")
+    parser.add_argument("--benches", type=int, default=4)
+    parser.add_argument("--problems", nargs="*", default=[], help="default: all")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--steps", action="store_true", help="time the steps of what was measured and is correct")
+    action.add_argument("--add", action="store_true", help="add what is in FOLDER to the committed tables")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    if arguments.add:
+        print("{} labels, {} steps".format(*add(arguments.folder, arguments.data)))
+    elif arguments.steps:
+        from benchmarks.real.steps import time_all
+
+        time_all(arguments.folder, arguments.data, arguments.seconds)
+    else:
+        measure_together(
+            arguments.folder, arguments.data, arguments.seconds, arguments.benches, tuple(arguments.problems)
+        )
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

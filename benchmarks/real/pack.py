@@ -1,0 +1,185 @@
+"""Check loose kernels and add them to data/real_kernels.parquet.
+
+    python -m benchmarks.real.pack [FOLDER] [--seconds 100] [--processes 1] [--status FILE]
+
+FOLDER/<problem>/<number>_<kind>.py, where kind is first, repair or improvement; a repair or improvement begins with the
+comment `# parent: <number>`. Each kernel is recorded in the sandbox without a GPU, and if it is in Triton alone and its
+problem has small sizes, run on them in Triton's interpreter. What cannot be recorded is kept, with the reason: failures
+are data. A file that does not parse, has a wrong name or a parent that is not there is left out. All others are added
+at once; those that there is no time to check (`--seconds`) are checked when the command is run again, which it can be
+without FOLDER. Of held-out problems only counts are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.real.listing import problem_files
+from foretell.kernels.bench.gpu.builders import prepare_extensions
+from foretell.kernels.corpus import real
+from foretell.kernels.corpus.table import FOLDER as DATA
+from foretell.kernels.corpus.table import MESSAGE_CHARACTERS
+from foretell.kernels.devices import described
+from foretell.kernels.languages.python_source import language_of
+from foretell.kernels.record.apart import record_apart
+from foretell.kernels.tasks import kernelbench
+
+DEVICE = "h200"
+_NAME = re.compile(rf"(\d+)_({'|'.join(real.KINDS)})\.py")
+_PARENT = re.compile(r"#\s*parent:\s*(\d+)")
+
+
+@dataclass(frozen=True)
+class Loose:
+    """A kernel in a file, and what is wrong with the file."""
+
+    problem: str
+    path: Path
+    number: int = 0
+    kind: str = ""
+    parent: int | None = None
+    source: str = ""
+    fault: str = ""
+
+
+def loose_files(folder: Path, problems: Mapping[str, Path]) -> Iterator[Loose]:
+    """The kernels below a folder in the order in which parents come first."""
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        numbers: set[int] = set()
+        for path in sorted(place.glob("*.py"), key=lambda path: (len(path.name.partition("_")[0]), path.name)):
+            item = _loose(place.name, path, numbers) if place.name in problems else _faulty(path, "no such problem")
+            numbers.add(item.number)
+            yield item
+
+
+def _faulty(path: Path, fault: str) -> Loose:
+    return Loose(path.parent.name, path, fault=fault)
+
+
+def _loose(problem: str, path: Path, numbers: set[int]) -> Loose:
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        return _faulty(path, "its name is not NUMBER_KIND.py")
+    number, kind = int(match[1]), match[2]
+    try:
+        source = path.read_text(encoding="utf-8")
+        names = {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    except (SyntaxError, ValueError) as error:
+        return _faulty(path, f"it does not parse: {error}")
+    stated = _PARENT.match(source)
+    parent = int(stated[1]) if stated else None
+    if "ModelNew" not in names:
+        return _faulty(path, "it does not define ModelNew")
+    if (parent is None) != (kind == "first"):
+        return _faulty(path, f"a {kind} that {'names no' if parent is None else 'names a'} parent")
+    if number in numbers or (parent is not None and parent not in numbers):
+        return _faulty(path, f"number {number} occurs twice" if number in numbers else f"there is no parent {parent}")
+    return Loose(problem, path, number, kind, parent, source)
+
+
+def checks(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What running a kernel without a GPU shows: whether it is recorded, and how it does in Triton's interpreter."""
+    task, source = kernelbench.from_text(row["reference"], row["problem"]), row["source"]
+    recording = record_apart(task, task.workloads[0], source, language_of(source), described(DEVICE))
+    program, refusal = recording.program, recording.refusal
+    return {
+        "recorded": program is not None,
+        "refusal": str(refusal.reason) if refusal else "",
+        "message": refusal.sentence[:MESSAGE_CHARACTERS] if refusal else "",
+        "launches": len(program.launches()) if program else None,
+        "library_calls": len(program.library_calls()) if program else None,
+        "interpreter": "not run",
+        "difference": "",
+    }
+
+
+def add(folder: Path, rows: list[dict[str, Any]]) -> list[Loose]:
+    """Append the kernels of a folder that are new, unchecked; return the files that are left out."""
+    problems = problem_files()
+    known = {row["id"]: row for row in rows}
+    numbers = {(row["problem"], row["number"]): row["id"] for row in rows}
+    faulty = []
+    for item in loose_files(folder, problems):
+        parent = None if item.parent is None else numbers.get((item.problem, item.parent))
+        if item.fault or (item.parent is not None and parent is None):
+            faulty.append(item if item.fault else replace(item, fault=f"its parent {item.parent} is left out"))
+            continue
+        reference = problems[item.problem].read_text(encoding="utf-8")
+        row = real.new_row(item.problem, reference, item.source, item.kind, item.number, parent)
+        if row["id"] not in known:
+            known[row["id"]] = row
+            rows.append(row)
+        numbers[item.problem, item.number] = row["id"]
+    return faulty
+
+
+def check_all(rows: Sequence[dict[str, Any]], seconds: float, processes: int) -> None:
+    """Check the rows that were not, none begun after `seconds`, so many at a time."""
+    prepare_extensions("cuda")  # once, before several threads ask for it
+    deadline = time.monotonic() + seconds
+
+    def check(row: dict[str, Any]) -> None:
+        if time.monotonic() <= deadline:
+            row.update(checks(row))
+
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(check, [row for row in rows if row["recorded"] is None]))
+
+
+def status(rows: Sequence[Mapping[str, Any]], faulty: Sequence[Loose]) -> str:
+    """Counts for people, and the reasons of what failed in development problems, by hundreds of the files' numbers."""
+    distinct, waiting = len({row["near"] for row in rows}), sum(row["recorded"] is None for row in rows)
+    lines = [f"{len(rows)} kernels of {len({row['problem'] for row in rows})} problems, {distinct} distinct"]
+    lines.append(f"{waiting} are not checked yet, {len(faulty)} files left out")
+    writers: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        writers[row["number"] // 100].append(row)
+    for writer, own in sorted(writers.items()):
+        checked = [row["recorded"] for row in own if row["recorded"] is not None]
+        share = f"{sum(checked) / len(checked):.0%}" if checked else "none checked"
+        languages = ", ".join(f"{n} {name}" for name, n in Counter(row["language"] for row in own).most_common())
+        kinds = ", ".join(f"{n} {name}" for name, n in Counter(row["kind"] for row in own).most_common())
+        verdicts = ", ".join(f"{n} {name}" for name, n in Counter(row["interpreter"] for row in own).most_common())
+        lines.append(f"numbers {writer}xx: {len(own)} kernels, {sum(checked)} of {len(checked)} recorded ({share})")
+        lines.append(f"  {languages}; {kinds}; interpreter: {verdicts}")
+    lines += [f"left out: {item.problem}/{item.path.name}: {item.fault}" for item in faulty]
+    for row in rows:
+        if real.split_of(row["problem"]) == "held_out":
+            continue
+        name = f"{row['problem']}/{row['number']}_{row['kind']}"
+        if row["recorded"] is False:
+            lines.append(f"not recorded: {name}: {row['refusal']}: {' '.join(row['message'].split())}")
+        elif row["interpreter"] == "differs":
+            lines.append(f"differs in the interpreter: {name}: {row['difference']}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="default: only check what is in the table")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--seconds", type=float, default=3600.0, help="begin no check after that time")
+    parser.add_argument("--processes", type=int, default=1, help="checks at a time")
+    parser.add_argument("--status", type=Path, help="write counts and reasons to this file")
+    arguments = parser.parse_args()
+    rows = real.read(arguments.data)
+    faulty = add(arguments.folder, rows) if arguments.folder else []
+    check_all(rows, arguments.seconds, arguments.processes)
+    real.write(arguments.data, rows)
+    text = status(real.read(arguments.data), faulty)
+    if arguments.status:
+        arguments.status.write_text(text)
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

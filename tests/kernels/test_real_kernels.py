@@ -1,0 +1,217 @@
+"""The table of kernels that language models wrote: packing loose files, proofs, splits, and labels from a bench."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("torch")
+
+from benchmarks.real import measure, pack
+from benchmarks.real.listing import FORMS, problem_files
+from benchmarks.real.turns import TimedAlone, Turns
+from foretell.kernels.bench.gpu.bench import GpuBench
+from foretell.kernels.bench.gpu.handle import WorkerHandle
+from foretell.kernels.corpus import labels, real
+from foretell.testing.host import Host
+from tests.kernels.bench.gpu.host import DEVICE, EFFORT
+
+PROBLEM = "logsumexp_rows"
+KERNEL = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        largest = x.amax(dim=1, keepdim=True)
+        shifted = (x - largest).exp().sum(dim=1)
+        return shifted.log() + largest[:, 0] * 1.0
+"""
+OTHER = "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x.sum()\n"
+
+
+def _loose(folder: Path, texts: dict[str, str], problem: str = PROBLEM) -> Path:
+    (folder / problem).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / problem / name).write_text(text)
+    return folder
+
+
+def _packed(tmp_path: Path) -> list[dict[str, Any]]:
+    texts = {
+        "101_first.py": KERNEL,
+        "102_improvement.py": f"# parent: 101\n{KERNEL.replace('1.0', '1.000')}",
+        "103_first.py": OTHER,
+        "104_repair.py": f"# parent: 103\n{OTHER.replace('x.sum()', 'torch.logsumexp(x, dim=1)')}",
+    }
+    rows: list[dict[str, Any]] = []
+    assert pack.add(_loose(tmp_path / "loose", texts), rows) == []
+    real.write(tmp_path, rows)
+    return real.read(tmp_path)
+
+
+def test_files_become_rows_once_with_parents_and_near_duplicates(tmp_path: Path) -> None:
+    rows = _packed(tmp_path)
+    first, improved, other, repaired = rows
+    assert [row["number"] for row in rows] == [101, 102, 103, 104]
+    assert improved["parent"] == improved["near"] == first["near"] == first["id"]
+    assert repaired["parent"] == other["id"] and repaired["near"] == repaired["id"]
+    assert {row["split"] for row in rows} == {real.split_of(PROBLEM)}
+    assert list(real.problems(rows)) == []
+    before = len(rows)
+    assert pack.add(tmp_path / "loose", rows) == [] and len(rows) == before
+
+
+def test_files_that_are_no_kernels_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    texts = {
+        "kernel.py": KERNEL,
+        "101_first.py": "def broken(:\n",
+        "102_first.py": "x = 1\n",
+        "103_improvement.py": KERNEL,
+        "104_repair.py": f"# parent: 99\n{KERNEL}",
+        "105_first.py": f"# parent: 103\n{KERNEL}",
+    }
+    folder = _loose(_loose(tmp_path, texts), {"101_first.py": KERNEL}, "no_such_problem")
+    rows: list[dict[str, Any]] = []
+    faults = {f"{item.problem}/{item.path.name}": item.fault for item in pack.add(folder, rows)}
+    assert rows == [] and len(faults) == len(texts) + 1
+    assert "does not parse" in faults[f"{PROBLEM}/101_first.py"] and "no such" in faults["no_such_problem/101_first.py"]
+    assert "no parent 99" in faults[f"{PROBLEM}/104_repair.py"] and "ModelNew" in faults[f"{PROBLEM}/102_first.py"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"source": KERNEL + "\nextra = 1\n"}, "its id is not that of its source"),
+        ({"stripped": "x"}, "its stripped source"),
+        ({"kind": "draft"}, "its kind is 'draft'"),
+        ({"kind": "improvement"}, "a improvement with parent None"),
+        ({"kind": "repair", "parent": "0" * 16}, "is not a kernel of the same problem"),
+        ({"language": "triton"}, "its source's torch"),
+        ({"recorded": False}, "with the refusal ''"),
+        ({"split": "nowhere"}, "it is in nowhere"),
+        ({"near": "0" * 16}, "it is near 0000000000000000"),
+        ({"task": "0" * 32}, "its task is not that of its text"),
+        ({"reference": "x = 1\n"}, "does not define Model"),
+    ],
+)
+def test_verification_finds_what_is_wrong(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    rows = _packed(tmp_path)
+    rows[0] |= change
+    assert any(says in fault for fault in real.problems(rows))
+
+
+def test_a_kernel_is_recorded_or_the_reason_is_kept(tmp_path: Path) -> None:
+    rows = _packed(tmp_path)[:1]
+    broken = real.new_row(PROBLEM, rows[0]["reference"], OTHER.replace("x.sum()", "x.item()"), "first", 105, None)
+    rows.append(broken)
+    pack.check_all(rows, 600.0, 1)
+    assert [row["recorded"] for row in rows] == [True, False]
+    assert rows[0]["library_calls"] > 0 and rows[0]["launches"] == 0 and rows[1]["refusal"]
+    real.write(tmp_path, rows)
+    assert "1 of 2 recorded (50%)" in pack.status(real.read(tmp_path), [])
+
+
+def test_languages_are_read_off_the_text() -> None:
+    texts = {
+        "triton": "@triton.jit",
+        "cuda": "load_inline(",
+        "foretell_cuda": "from foretell import cuda",
+        "mixed": "@triton.jit load_inline(",
+        "torch": "x",
+    }
+    assert {name: real.kernel_language(text) for name, text in texts.items()} == {name: name for name in texts}
+
+
+def test_about_a_third_of_the_problems_is_held_out_and_none_that_test_forms_are_there() -> None:
+    names = problem_files()
+    held = sum(real.split_of(name) == "held_out" for name in names)
+    assert 0.2 < held / len(names) < 0.45
+    assert not any(name.startswith(FORMS) for name in names) and "gumbel_sample" not in names
+    assert real.split_of("logsumexp_rows") == "development"  # fixed: a change would move rows across the split
+
+
+def test_a_bench_that_times_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(tmp_path / "lock")
+    other = os.open(tmp_path / "lock", os.O_RDWR)
+
+    def is_free(mode: int) -> bool:
+        try:
+            fcntl.flock(other, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        fcntl.flock(other, fcntl.LOCK_UN)
+        return True
+
+    def asked(_: WorkerHandle, timeout_s: float, **command: Any) -> dict[str, Any]:
+        return {"shared": is_free(fcntl.LOCK_SH), "alone": is_free(fcntl.LOCK_EX)}
+
+    monkeypatch.setattr(WorkerHandle, "ask", asked)
+    worker = TimedAlone(turns)
+    with turns.together():
+        assert worker.ask(1.0, do="check") == {"shared": True, "alone": False}
+        assert worker.ask(1.0, do="pairs") == {"shared": False, "alone": False}
+        assert worker.ask(1.0, do="check") == {"shared": True, "alone": False}
+    assert is_free(fcntl.LOCK_EX)
+    os.close(other)
+
+
+def _on_host(turns: Turns, benches: int) -> GpuBench:
+    return GpuBench(EFFORT, 1, DEVICE, TimedAlone(turns, "foretell.testing.host:Host"), Host())
+
+
+def test_kernels_are_measured_once_and_become_labels(tmp_path: Path) -> None:
+    rows = _packed(tmp_path)
+    small = rows[0]["reference"].replace(_sizes(rows[0]["reference"]), "(8, 64)")
+    task = real.task_of(PROBLEM, small)
+    rows = [row | {"reference": small, "task": task} for row in (rows[0], rows[2])]
+    rows = [row | {"id": real.candidate_of(row).likeness} for row in rows]
+    real.write(tmp_path, rows)
+    tally = measure.measure(tmp_path, tmp_path, 600.0, make=_on_host)
+    assert tally.measured == 2 and dict(tally.statuses) == {"ok": 1, "wrong": 1}
+    steps = {"program": PROBLEM, "device": DEVICE.name, "toolchain": "", "steps": [["aten::amax", 2.0], ["b", 3.0]]}
+    (tmp_path / measure.STEPS).write_text(json.dumps(steps) + "\n")
+    assert measure.add(tmp_path, tmp_path) == (2, 2) == measure.add(tmp_path, tmp_path)
+    outcomes, timed = labels.read(tmp_path), labels.read_steps(tmp_path)
+    assert [step["us"] for step in timed] == [2.0, 3.0]
+    assert list(labels.problems(outcomes, timed, rows)) == []
+    ok = next(label for label in outcomes if label["status"] == "ok")
+    assert ok["id"] == rows[0]["id"] and ok["low"] <= ok["speedup"] <= ok["high"] and ok["device_us"] > 0
+    assert measure.labelled(tmp_path, DEVICE) == {row["id"] for row in rows}  # not measured again
+    assert measure.labelled(tmp_path, replace(DEVICE, toolchain="newer")) == set()
+
+
+def _sizes(text: str) -> str:
+    return text[text.index("torch.randn(") + len("torch.randn") : text.index(")", text.index("torch.randn(")) + 1]
+
+
+GOOD = {"id": "k", "device": "d", "toolchain": "t", "status": "ok", "speedup": 2.0, "low": 1.9, "high": 2.1}
+GOOD |= {"device_us": 5.0, "reference_us": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"id": "x"}, "is of no kernel"),
+        ({"status": "infrastructure"}, "status infrastructure"),
+        ({"speedup": None}, "with the figures"),
+        ({"low": 2.05}, "misses"),
+        ({"device_us": 1.0}, "its times give 10.0"),
+        ({"device_us": -5.0}, "not all positive"),
+    ],
+)
+def test_verification_of_labels_finds_what_is_wrong(change: dict[str, Any], says: str) -> None:
+    kernels = [{"id": "k", "problem": "p"}]
+    assert list(labels.problems([GOOD], [], kernels)) == []
+    assert any(says in fault for fault in labels.problems([GOOD | change], [], kernels))
+    assert any("occurs 2 times" in fault for fault in labels.problems([GOOD, GOOD], [], kernels))
+    step = {"program": "p", "step": 0, "us": 1.0}
+    assert list(labels.problems([], [step], kernels)) == []
+    assert list(labels.problems([], [step | {"program": "q"}], kernels))
