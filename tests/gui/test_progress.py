@@ -1,10 +1,9 @@
-"""How far a task has come: the goal's values, what was pressed before, busy pages, and what an intent names."""
+"""How far a task has come: the goal's values, what was pressed before, and what an intent names."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 pytest.importorskip("cv2")
@@ -21,12 +20,9 @@ from foretell.gui.progress import (
     intent_values,
     is_geometric,
     key_context,
-    looks_busy,
     past_features,
     typed_against,
     value_features,
-    veil,
-    waiting_features,
 )
 from foretell.gui.sight import Eyes, Sight
 from foretell.gui.wording import wording
@@ -94,25 +90,6 @@ def test_an_enter_takes_what_was_typed() -> None:
     assert key_context(enter, after(typed), wording("press enter to run 'ls'"))["quotes_typed"] == 1.0
     assert key_context(enter, after(typed), wording("press enter to run 'rm'"))["quotes_typed"] == 0.0
     assert math.isnan(key_context(click(SUBMIT), after(typed), wording("press 'ls'"))["quotes_typed"])
-
-
-def test_busy_pages_are_known_by_words_and_by_a_veil() -> None:
-    assert looks_busy("Loading, please wat..")
-    assert looks_busy("boading..")
-    assert not looks_busy("Reading list")
-    assert not looks_busy("Submit")
-    page = form()
-    hazy = (0.4 * page + 0.6 * 255).astype(np.uint8)
-    dim = (0.45 * page).astype(np.uint8)
-    assert veil(seen(page)) < 0.1 < min(veil(seen(hazy)), veil(seen(dim)))
-    dark = 255 - page
-    wide = np.full((3 * page.shape[0], 3 * page.shape[1], 3), 255, np.uint8)
-    wide[: page.shape[0], : page.shape[1]] = page
-    grey = (0.8 * page + 0.2 * 255).astype(np.uint8)
-    assert veil(seen(dark)) == veil(seen(wide)) == veil(seen(grey)) == veil(seen(np.zeros_like(page))) == 0.0
-    assert waiting_features(seen(hazy), click(SUBMIT))["hasty"] == 1.0
-    assert waiting_features(seen(hazy), Action(Kind.WAIT))["hasty"] == 0.0
-    assert waiting_features(seen(page), Action(Kind.WAIT))["idle"] == 1.0
 
 
 def test_a_named_button_is_missed_by_pixels() -> None:

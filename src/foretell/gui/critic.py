@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from foretell.gui.actions import Action
+from foretell.gui.batch import Part, parts
 from foretell.gui.checks import Finding, check
+from foretell.gui.contradiction import contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
 from foretell.gui.explain import explain
 from foretell.gui.features import features
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
-from foretell.gui.sight import Eyes
+from foretell.gui.sight import Eyes, Sight
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
 _TOLD = (
@@ -64,14 +69,38 @@ class EmbeddedCritic:
             p_bad = UNUSABLE if found >= 0.5 else found
             return Judgement(p_bad, ErrorClass.FORMULATION, text, _strengths(findings))
         sight = self.eyes.see(observation)
-        seen = features(observation, proposal, history, sight, findings)
+        batch = parts(proposal, history, sight.digest, partial(_stays, sight))
+        judged = [self._judge_part(observation, part, sight, len(batch)) for part in batch]
+        worst = max(judged, key=lambda one: one.p_bad)
+        return replace(worst, images=_images(observation, proposal) if self._pictures else {})
+
+    def _judge_part(self, observation: Observation, part: Part, sight: Sight, count: int) -> Judgement:
+        """One action of a batch; the only one of most."""
+        findings = check(observation, part.proposal, part.history)
+        numbered = f"Action {part.index + 1} of {count}: " if count > 1 else ""
+        if not part.on_screen:
+            strongest = max(findings, key=lambda one: one.strength, default=None)
+            p_bad = _UNDOUBTED if strongest is None else strongest.strength
+            text = numbered + (" ".join(one.sentence for one in findings) or "Its screen is not known yet.")
+            error = None if strongest is None else strongest.error
+            return Judgement(p_bad, error, text, _strengths(findings), action=part.index)
+        seen = features(observation, part.proposal, part.history, sight, findings)
         table = self.model.table([seen])
-        p_bad = float(np.clip(self.model.p_bad(table, stated=bool(proposal.intent))[0], 0.0, 1.0))
+        p_bad = float(np.clip(self.model.p_bad(table, stated=bool(part.proposal.intent))[0], 0.0, 1.0))
         error = self.model.ways(table)[0]
+        against = contradiction(sight, part.proposal.actions[0], part.proposal.intent)
+        if against.strength > p_bad:
+            p_bad, error = against.strength, against.error
         told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
-        text = explain(observation, proposal, history, sight, seen, findings)
-        images = _images(observation, proposal) if self._pictures else {}
-        return Judgement(p_bad, error, text, _strengths(findings) | told, images)
+        text = explain(observation, part.proposal, part.history, sight, seen, findings)
+        text = " ".join(one for one in (f"{numbered}{against.sentence}".strip(), text) if one)
+        return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index)
+
+
+def _stays(sight: Sight, action: Action) -> bool:
+    """Whether a click is on something that leaves the page as it is: a field, a box to tick."""
+    place = None if action.point is None else sight.places.under(action.point.x, action.point.y)
+    return place is not None and place.kind in ("field", "checkbox", "radio")
 
 
 def _strengths(findings: Sequence[Finding]) -> dict[str, float]:

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from foretell.gui.actions import CLICKS, POINTED, Action, Kind, Point
+from foretell.gui.busy import says_busy, waiting_features
 from foretell.gui.checks import Finding
+from foretell.gui.contradiction import contradiction, contradiction_features
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
@@ -25,7 +27,6 @@ from foretell.gui.progress import (
     past_features,
     typed_against,
     value_features,
-    waiting_features,
 )
 from foretell.gui.sight import Sight
 from foretell.gui.typed import focus, key_features, type_features
@@ -35,7 +36,6 @@ from foretell.gui.wording import (
     alike,
     content,
     folded,
-    is_busy,
     is_submit,
     part_of,
     tokens,
@@ -70,7 +70,7 @@ def features(
     found |= {f"way.{name}": value for name, value in _way(sight, action, goal, intent).items()}
     found |= {f"end.{name}": value for name, value in _end(sight, action, history, goal).items()}
     found |= {f"intent.{name}": value for name, value in _intent(sight, action, goal, intent).items()}
-    found |= {f"still.{name}": value for name, value in waiting_features(sight, action).items()}
+    found |= {f"still.{name}": value for name, value in waiting_features(sight, action, observation).items()}
     found |= {f"past.{name}": value for name, value in past_features(sight, action, history, goal).items()}
     found |= {
         f"value.{name}": value
@@ -80,6 +80,8 @@ def features(
     found |= {f"clause.{name}": value for name, value in clause_features(sight, action, history, goal).items()}
     found |= {f"key.{name}": value for name, value in key_context(action, history, intent).items()}
     found |= {f"intent.{name}": value for name, value in intent_values(sight, action, goal, intent).items()}
+    against = contradiction_features(contradiction(sight, action, proposal.intent))
+    found |= {f"against.{name}": value for name, value in against.items()}
     found |= {"goal.geometric": is_geometric(goal), "intent.geometric": is_geometric(intent)}
     return found
 
@@ -169,7 +171,7 @@ def _screen(sight: Sight, goal: Wording, history: History) -> Features:
         found[f"n_{kind}"] = float(sum(place.kind == kind for place in places))
     found["empty_fields"] = float(sum(place.kind == "field" and not place.text for place in places))
     found["marked"] = float(sum(place.marked for place in places))
-    found["busy"] = float(any(is_busy(word.text) for word in words))
+    found["busy"] = float(sight.kept("busy", says_busy))
     found["told"] = float(sight.places.instruction is not None)
     found["darkest"], found["lightest"] = sight.kept("extremes", _extremes)
     asked = goal.quoted

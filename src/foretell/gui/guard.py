@@ -122,6 +122,7 @@ class Guard:
         self._proposed: Proposal | None = None
         self._seen: Pixels | None = None
         self._pending: _Pending | None = None
+        self._earlier: Pixels | None = None
         self._veil = Veil()
         self._real: deque[tuple[Action, str | None]] = deque(maxlen=STEPS_KEPT)
         self._tokens_before = self._tokens()
@@ -186,7 +187,7 @@ class Guard:
         done = self._pending
         if done is None:
             return
-        self._pending, self._seen = None, after
+        self._pending, self._seen, self._earlier = None, after, done.before
         *earlier, last = done.actions
         history, digest = self.history, screen_digest(done.before)
         for action in earlier:
@@ -209,6 +210,8 @@ class Guard:
         if self._is_spent():
             return None, Reason.OVER_BUDGET, f"the {self.limits.tokens} tokens of this episode are spent"
         history = self._as_it_was()
+        if observation.earlier is None:
+            observation = replace(observation, earlier=self._earlier)
         try:
             found = sound(
                 self._judging.run(lambda: self._critic.judge(observation, proposal, history), self.limits.judgement_s)
@@ -232,7 +235,7 @@ class Guard:
     def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, proposal: Proposal) -> Verdict:
         if judgement is None or failed is not None:
             return Verdict(None, False, "", self._revision, failed or Reason.FAILED, note)
-        if not self.threshold.cleared_by(judgement.p_bad, proposal.sort, bool(proposal.intent)):
+        if not self.threshold.cleared_by(judgement.p_bad, proposal.sort_of(judgement.action), bool(proposal.intent)):
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
         if self._revision >= self.revisions:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
@@ -297,7 +300,8 @@ class Guard:
         self, observation: Observation, proposal: Proposal, verdict: Verdict, seconds: float
     ) -> Mapping[str, Any]:
         judgement = verdict.judgement
-        limit = self.threshold.of(proposal.sort, bool(proposal.intent))
+        sort = proposal.sort if judgement is None else proposal.sort_of(judgement.action)
+        limit = self.threshold.of(sort, bool(proposal.intent))
         shown, letters = proposal, Veil(least=1)
         if self._is_secret(proposal) or any(text in self._veil for text in typed_texts(proposal)):
             shown = hidden_proposal(proposal)

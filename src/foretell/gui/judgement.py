@@ -37,7 +37,8 @@ class Judgement:
     """`p_bad` is the chance that the proposal is wrong; `error` the likeliest way, where it may be wrong at all.
 
     `explanation` describes what is seen and what would happen, and prescribes nothing. `evidence` are named numbers
-    that it rests on, `images` named pictures (the marked screenshot, the crop around the point).
+    that it rests on, `images` named pictures (the marked screenshot, the crop around the point). `action` is the number
+    of the action that it is about, where several are proposed: that of the worst.
     """
 
     p_bad: float
@@ -45,6 +46,7 @@ class Judgement:
     explanation: str
     evidence: Mapping[str, float] = field(default_factory=dict)
     images: Mapping[str, Pixels] = field(default_factory=dict)
+    action: int = 0
 
 
 def sound(found: Judgement) -> Judgement:
@@ -60,6 +62,7 @@ def sound(found: Judgement) -> Judgement:
         str(found.explanation or ""),
         {str(name): float(v) for name, v in (found.evidence or {}).items() if _is_number(v)},
         {str(name): one for name, one in (found.images or {}).items() if isinstance(one, np.ndarray)},
+        int(found.action),
     )
 
 

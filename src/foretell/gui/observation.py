@@ -20,6 +20,9 @@ SORTS: tuple[Sort, ...] = get_args(Sort)
 class Observation:
     """The screen before a step. `step` counts from 0.
 
+    `earlier` is the screen before the last action, where it is known. `settled` says whether the screen had come to
+    rest when it was looked at; None where nobody looked twice.
+
     A picture of PIL, a grey one or one with an alpha channel becomes plain RGB; ValueError where it is no picture.
     """
 
@@ -27,6 +30,8 @@ class Observation:
     image: Pixels
     step: int = 0
     platform: Platform = "web"
+    earlier: Pixels | None = None
+    settled: bool | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "image", as_pixels(self.image))
@@ -67,8 +72,12 @@ class Proposal:
     @property
     def sort(self) -> Sort:
         """Which of the sorts of proposals it is that thresholds are learnt for."""
-        first = self.actions[0].kind if self.actions else None
-        return "ending" if first in ENDINGS else "drag" if first is Kind.DRAG else "step"
+        return self.sort_of(0)
+
+    def sort_of(self, index: int) -> Sort:
+        """Which of the sorts one of its actions is; "step" where there is no such action."""
+        kind = self.actions[index].kind if 0 <= index < len(self.actions) else None
+        return "ending" if kind in ENDINGS else "drag" if kind is Kind.DRAG else "step"
 
 
 def is_placed(action: Action) -> bool:

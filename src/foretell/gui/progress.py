@@ -9,20 +9,15 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-import numpy as np
-
 from foretell.gui.actions import CLICKS, Action, Kind, Point
 from foretell.gui.history import History, Step
 from foretell.gui.places import Place
 from foretell.gui.pointing import NONE, Features, word_at
 from foretell.gui.sight import Sight
-from foretell.gui.wording import SUBMITS, Wording, alike, folded, is_busy, is_submit, part_of, tokens
+from foretell.gui.wording import SUBMITS, Wording, alike, folded, is_submit, part_of, tokens
 
 _VALUE = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]+|[-+]?\d[\w:/.,-]*\w|[-+]?\d")
 _CLAUSES = re.compile(r",| and | then |\. ")
-_BUSY_WORDS = ("loading", "processing")
-_PALE = 0.4  # of the contrast; black on white has lost nothing
-_LEAST_PIXELS = 20  # of a text
 _DIRECT = frozenset((
     "click", "on", "press", "tap", "select", "choose", "left-click", "button", "link", "item", "option", "tab",
     "heading", "checkbox", "field", "picture", "list", "area", "over", "expand", "open",
@@ -45,49 +40,6 @@ def goal_values(goal: Wording) -> tuple[str, ...]:
 def is_geometric(words: Wording | None) -> float:
     """Whether words mean a place in a picture, where nothing need be drawn; nan where there are no words."""
     return NONE if words is None else float(any(token in _GEOMETRY for token in tokens(words.text)))
-
-
-def looks_busy(text: str) -> bool:
-    """As `is_busy`, for a text that was read through a veil."""
-    return is_busy(text) or any(
-        SequenceMatcher(None, token, word, autojunk=False).ratio() >= 0.75
-        for token in tokens(text)
-        if len(token) >= 5
-        for word in _BUSY_WORDS
-    )
-
-
-def says_busy(sight: Sight) -> bool:
-    """Whether some line of the screen says that the page is at work."""
-    return any(looks_busy(word.text) for word in sight.places.words)
-
-
-def veil(sight: Sight) -> float:
-    """How much of the contrast that texts have is lost, 0 to 1; 0 up to what pale pages lose, and where none is read.
-
-    Each text is compared with its own ground, so that neither dark pages nor empty ones seem veiled. A quarter of the
-    texts may stand out: a veil often has one of its own.
-    """
-    grey = sight.image.max(axis=2)
-    parts = [grey[y : y + h, x : x + w] for x, y, w, h in (word.box for word in sight.places.words)]
-    contrasts = [np.subtract(*np.quantile(part, (0.97, 0.03))) / 255.0 for part in parts if part.size >= _LEAST_PIXELS]
-    if not contrasts:
-        return 0.0
-    lost = 1.0 - float(np.quantile(contrasts, 0.75))
-    return max(0.0, (lost - _PALE) / (1.0 - _PALE))
-
-
-def waiting_features(sight: Sight, action: Action | None) -> Features:
-    """Whether the page is busy, and whether the proposal waits."""
-    busy, lost = sight.kept("busy", says_busy), sight.kept("veil", veil)
-    still = busy or lost > 0.0
-    waits = action is not None and action.kind is Kind.WAIT
-    return {
-        "veil": lost,
-        "busy": float(busy),
-        "hasty": float(still and not waits),
-        "idle": float(waits and not still),
-    }
 
 
 def _under(sight: Sight, point: Point | None) -> Place | None:

@@ -19,12 +19,13 @@ _TOKEN = re.compile(r"[^\W_]+(?:[.@/:'-][^\W_]+)*|[+\-×x=<>#$%&*/]")
 _CONFUSED = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b", "’": "'", "‘": "'"})
 
 
-def _words(text: str) -> tuple[str, ...]:
+def word_list(text: str) -> tuple[str, ...]:
+    """The words of a constant, written as one text."""
     return tuple(text.split())
 
 
 _STOP = frozenset(
-    _words(
+    word_list(
         "a an the of on in into to and or then with from for it is are be by as at that this there which your you its "
         "please click press select choose pick find enter type put fill check tap hit use using open go set make move "
         "drag scroll button link item items box field text textbox textarea input option one all each every number "
@@ -43,24 +44,13 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "slider": ("slider", "thumb"),
     "shape": ("circle", "square", "triangle", "rectangle", "shape", "dot", "point", "line", "polygon", "item"),
 }
-COLOURS = _words(
+COLOURS = word_list(
     "red green blue yellow black white grey gray orange purple pink cyan aqua magenta brown violet lime navy teal "
     "olive maroon fuchsia silver"
 )
 SHAPES = ("circle", "square", "triangle", "rectangle", "dot", "disc")
 DIRECTIONS = {"up": (0, -1), "top": (0, -1), "down": (0, 1), "bottom": (0, 1), "left": (-1, 0), "right": (1, 0)}
-SUBMITS = frozenset(_words("submit ok done login search send go next save finish confirm agree apply continue book"))
-BUSY = (
-    "loading",
-    "please wait",
-    "wait…",
-    "wait...",
-    "in progress",
-    "working on it",
-    "processing",
-    "one moment",
-    "busy",
-)
+SUBMITS = frozenset(word_list("submit ok done login search send go next save finish confirm agree apply continue book"))
 
 
 @lru_cache(maxsize=4096)
@@ -222,11 +212,6 @@ def same_colour(word: str, name: str) -> bool:
     near = {("magenta", "purple"), ("magenta", "red"), ("orange", "brown"), ("orange", "red"), ("cyan", "blue")}
     plain = _SAME_COLOUR.get(word, word)
     return plain == name or (plain, name) in near
-
-
-def is_busy(text: str) -> bool:
-    """Whether a text on the screen says that one has to wait."""
-    return any(word in folded(text) for word in BUSY)
 
 
 def is_submit(text: str) -> bool:

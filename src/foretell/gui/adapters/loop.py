@@ -45,6 +45,14 @@ class GuardLike(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Look:
+    """A screen, and whether it had come to rest; `settled` is None where nobody waited for it."""
+
+    image: Pixels
+    settled: bool | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class StepOutcome:
     """What became of one step.
 
@@ -150,24 +158,24 @@ async def guarded_step_async(
             return _outcome(end)
 
 
-def looked(screen: Screen, before: Pixels | None) -> Pixels:
+def looked(screen: Screen, before: Pixels | None) -> Look:
     """The screen: as it is now, or once it has come to rest after an action that began at `before`."""
     rest = _rest(screen, before)
     image = screen.observe()
     while rest is not None and not rest.enough(image):
         time.sleep(LOOK_EVERY_S)
         image = screen.observe()
-    return image
+    return Look(image, None if rest is None else rest.settled)
 
 
-async def looked_async(screen: AsyncScreen, before: Pixels | None) -> Pixels:
+async def looked_async(screen: AsyncScreen, before: Pixels | None) -> Look:
     """The same, awaited."""
     rest = _rest(screen, before)
     image = await screen.observe()
     while rest is not None and not rest.enough(image):
         await asyncio.sleep(LOOK_EVERY_S)
         image = await screen.observe()
-    return image
+    return Look(image, None if rest is None else rest.settled)
 
 
 class GuardedScreen:
@@ -191,7 +199,7 @@ class GuardedScreen:
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(self.step(propose))
-        self.guard.finished(looked(self.screen, self._before))
+        self.guard.finished(looked(self.screen, self._before).image)
         return outcomes
 
 
@@ -214,8 +222,8 @@ class AsyncGuardedScreen:
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(await self.step(propose))
-        image = await looked_async(self.screen, self._before)
-        await asyncio.to_thread(self.guard.finished, image)
+        last = await looked_async(self.screen, self._before)
+        await asyncio.to_thread(self.guard.finished, last.image)
         return outcomes
 
 
@@ -246,8 +254,8 @@ _Course = Generator[_Wish, Any, StepOutcome]
 
 def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Course:
     """The order of things."""
-    image: Pixels = yield _Look()
-    observation = Observation(goal, image, step, platform)
+    look: Look = yield _Look()
+    observation = Observation(goal, look.image, step, platform, settled=look.settled)
     told: str = yield _Consult(lambda: guard.before_action(observation))
     proposals: list[Proposal] = [(yield _Ask(observation, told))]
     verdicts: list[Verdict] = [(yield _Consult(lambda: guard.after_proposal(observation, proposals[-1])))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from foretell.gui.observation import Pixels
 SETTLE_S = 0.8  # the most that is waited
 QUIET_S = 0.35  # nothing has changed for so long: a shorter pause may be one between a click and its result
 LOOK_EVERY_S = 0.08
+_RENDERED_SHARE = 0.02  # of the pixels: a larger change between two looks is a page being built, not a caret or a ring
 
 
 class Rest:
@@ -26,11 +28,25 @@ class Rest:
         self._until_s = clock() + settle_s
         self._last: Pixels | None = None
         self._since_s = 0.0
+        self._built_s = -math.inf
+        self._looked_s = -math.inf
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing but small things (a caret, a spinner) changed for `QUIET_S` before the last look."""
+        return self._looked_s - self._built_s >= QUIET_S
 
     def enough(self, image: Pixels) -> bool:
-        now_s = self._clock()
+        now_s = self._looked_s = self._clock()
         if self._last is None or not np.array_equal(image, self._last):
+            if self._last is not None and _changed_share(self._last, image) > _RENDERED_SHARE:
+                self._built_s = now_s
             self._last, self._since_s = image, now_s
         if now_s + LOOK_EVERY_S > self._until_s:
             return True
         return now_s - self._since_s >= QUIET_S and not np.array_equal(image, self._before)
+
+
+def _changed_share(one: Pixels, other: Pixels) -> float:
+    """The share of pixels that differ; 1 between screens of different sizes."""
+    return 1.0 if one.shape != other.shape else float((one != other).any(axis=2).mean())

@@ -1,0 +1,134 @@
+"""Whether a screen is still at work: what it says of itself, what changed since the last look, and lost contrast.
+
+Grey text, the shade behind a dialog and a status such as "In Progress" are ordinary. A notice is a line of its own that
+asks to wait. A cover pales everything under it, so that contrast is compared with the same texts on the screen before,
+or, where that is not known, with what is crisp on this one.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.gui.actions import Action, Kind, Point
+from foretell.gui.elements import distance
+from foretell.gui.observation import Observation, Pixels
+from foretell.gui.pointing import Features
+from foretell.gui.sight import Sight
+from foretell.gui.wording import folded, tokens
+from foretell.gui.words import Box
+
+_PALE = 0.4  # of the contrast; black on white has lost nothing
+_LEAST_PIXELS = 20  # of a text
+_CRISP = 0.55  # contrast of a text that no cover lies over
+_CRISP_TEXTS = 3  # a cover's own notice has fewer; a dialog over a shaded page has as many
+_NEAR_PX = 60  # around the point: crisp text so close belongs to what is acted on
+_SHARED_TEXTS = 3  # texts that stand on both screens, for one to be compared with the other
+_SAME_TEXT = 0.85  # correlation of the pixels
+_LOST = 0.25  # of its contrast on the screen before; less is a hover shade or a fade
+_NOTICE_WORDS = 8
+_DOTS = re.compile(r"(?:\.{2,}|…)\W*$")
+_ASKS_TO_WAIT = re.compile(
+    r"\bplease (?:wait|stand by)\b|\b(?:one|just a) (?:moment|second|minute)\b(?=\W*$|.*\bplease\b)|"
+    r"^\W*wait(?:…|\.{2,})|"
+    r"\bworking on it\b|\bprocessing your \w+|\bloading,? please\b|"
+    r"\bbitte warten\b|\bwird geladen\b|\bveuillez patienter\b|\bchargement en cours\b|\bespere,? por favor\b|"
+    r"\bpor favor,? espere\b|\baguarde\b(?=\W*$|,)|\battendere prego\b|\bподождите\b|\bидет загрузка\b|"
+    r"加载中|正在加载|载入中|请稍候|请稍等|請稍候|載入中|読み込み中|お待ちください|로딩 중|불러오는 중|기다려 주세요|"
+    r"جار[ىي]? التحميل|يرجى الانتظار|טוען|נא להמתין|אנא המתן"
+)
+_AT_WORK = (
+    "loading", "processing", "saving", "fetching", "searching", "refreshing", "submitting", "uploading", "connecting",
+    "cargando", "chargement", "carregando", "caricamento", "загрузка",
+)  # fmt: skip
+_ALONE = frozenset(("loading", "cargando", "chargement", "carregando", "caricamento", "загрузка"))
+
+
+def is_busy(text: str) -> bool:
+    """Whether a line says that one has to wait: a request to wait, or a word such as "Loading" alone or with dots.
+
+    Other words about work ("In Progress", "Processing fee", "Busy") are statuses and names, not notices.
+    """
+    plain = folded(text)
+    words = tokens(plain)
+    if not words or len(words) > _NOTICE_WORDS:
+        return False
+    if _ASKS_TO_WAIT.search(plain) or (len(words) == 1 and words[0] in _ALONE):
+        return True
+    return _DOTS.search(plain) is not None and any(_is_work(word) for word in words[:2])
+
+
+def _is_work(word: str) -> bool:
+    """Whether a word is one of those for work, as far as it can be read through a cover."""
+    return len(word) >= 5 and any(SequenceMatcher(None, word, one, autojunk=False).ratio() >= 0.8 for one in _AT_WORK)
+
+
+def says_busy(sight: Sight) -> bool:
+    """Whether some line of the screen says that the page is at work."""
+    return any(is_busy(word.text) for word in sight.places.words)
+
+
+def veil(sight: Sight, earlier: Pixels | None = None, point: Point | None = None) -> float:
+    """How much contrast a cover takes from the texts, 0 to 1; 0 where there is no cover.
+
+    `earlier` is the screen before: what was as pale there is not covered. Crisp text at the `point`, or some of it
+    anywhere, as in a dialog over a shaded page, means that one can act.
+    """
+    boxes = [word.box for word in sight.places.words if not is_busy(word.text)]
+    grey = sight.image.max(axis=2)
+    contrasts = {box: contrast for box in boxes if (contrast := _contrast(grey, box)) is not None}
+    crisp = [box for box, contrast in contrasts.items() if contrast >= _CRISP]
+    if not contrasts or len(crisp) >= _CRISP_TEXTS:
+        return 0.0
+    if point is not None and any(distance(box, point.x, point.y) <= _NEAR_PX for box in crisp):
+        return 0.0
+    lost = None if earlier is None else _lost_since(sight.image, earlier, contrasts)
+    if lost is not None:
+        return lost if lost > _LOST else 0.0
+    pale = 1.0 - float(np.quantile(list(contrasts.values()), 0.75))
+    return max(0.0, (pale - _PALE) / (1.0 - _PALE))
+
+
+def _contrast(grey: NDArray[np.uint8], box: Box) -> float | None:
+    """The contrast of a text with its own ground, so that dark pages are no paler than bright ones."""
+    x, y, w, h = box
+    part = grey[y : y + h, x : x + w]
+    return None if part.size < _LEAST_PIXELS else float(np.subtract(*np.quantile(part, (0.97, 0.03)))) / 255.0
+
+
+def _lost_since(image: Pixels, earlier: Pixels, contrasts: dict[Box, float]) -> float | None:
+    """The share of contrast that texts have lost since the screen before; None where too few stand on both."""
+    if earlier.shape != image.shape:
+        return None
+    now_grey, then_grey = image.max(axis=2), earlier.max(axis=2)
+    ratios = []
+    for box, now in contrasts.items():
+        x, y, w, h = box
+        then = _contrast(then_grey, box)
+        parts = [grey[y : y + h, x : x + w].astype(np.float64).ravel() for grey in (now_grey, then_grey)]
+        if then is None or then < 0.05 or min(part.std() for part in parts) == 0.0:
+            continue
+        if float(np.corrcoef(parts)[0, 1]) >= _SAME_TEXT:
+            ratios.append(now / then)
+    return None if len(ratios) < _SHARED_TEXTS else max(0.0, 1.0 - float(np.median(ratios)))
+
+
+def waiting_features(sight: Sight, action: Action | None, observation: Observation | None = None) -> Features:
+    """Whether the page is busy, and whether the proposal waits.
+
+    A screen that was seen to change until it was looked at (`Observation.settled` false) is busy whatever it shows.
+    """
+    earlier, settled = (None, None) if observation is None else (observation.earlier, observation.settled)
+    lost = veil(sight, earlier, None if action is None else action.point)
+    busy = sight.kept("busy", says_busy) or settled is False
+    still = busy or lost > 0.0
+    waits = action is not None and action.kind is Kind.WAIT
+    return {
+        "veil": lost,
+        "busy": float(busy),
+        "hasty": float(still and not waits),
+        "idle": float(waits and not still),
+    }
