@@ -176,10 +176,10 @@ def test_stopping_too_early_and_going_on() -> None:
     assert found(end, click(), history=FOCUSED)["ending"].strength > 0.5
 
 
-def with_ring(image: Pixels, colour: int | tuple[int, int, int] = 16) -> Pixels:
+def with_ring(image: Pixels, colour: int | tuple[int, int, int] = 16, inside: int = 255) -> Pixels:
     shown = image.copy()
     shown[250:290, 30:200] = colour
-    shown[252:288, 32:198] = 255
+    shown[252:288, 32:198] = inside
     return shown
 
 
@@ -202,7 +202,16 @@ def test_typing_without_focus() -> None:
     assert "unfocused" not in found(typing(), image=with_caret(screen()))
 
 
-@pytest.mark.parametrize("colour", [16, (0, 95, 204)])
+@pytest.mark.parametrize("colour", [(230, 230, 230), (120, 180, 255), (240, 160, 40), (180, 90, 240)])
+def test_focus_rings_on_dark_pages(colour: tuple[int, int, int]) -> None:
+    dark = np.full_like(screen(), 24)
+    assert focus_ring(with_ring(dark, colour, 32)) == pytest.approx((30, 250, 200, 290), abs=3)
+    assert "unfocused" not in found(typing(), image=with_ring(dark, colour, 32))
+    assert focus_ring(with_ring(dark, 70, 32)) is None  # an ordinary border
+    assert "unfocused" in found(typing(), image=with_ring(dark, 70, 32))
+
+
+@pytest.mark.parametrize("colour", [16, (0, 95, 204), (134, 183, 254), (200, 40, 90), (20, 140, 60), (240, 130, 0)])
 def test_focus_rings(colour: int | tuple[int, int, int]) -> None:
     assert focus_ring(screen()) is None
     left, top, right, bottom = focus_ring(with_ring(screen(), colour)) or (0, 0, 0, 0)

@@ -64,7 +64,9 @@ def against(at: tuple[int, int], intent: str | None, image: Pixels | None = None
         ("click the arrow to the previous month", (), ()),
         ("close the dialog", (), ()),
         ("点击“发送”按钮", ("发送",), ()),
-        ("「送信」をクリック", (), ()),
+        ("「送信」をクリック", ("送信",), ()),
+        ("לחץ על „שלח”", ("שלח",), ()),
+        ("انقر على «إرسال»", ("إرسال",), ()),
     ],
 )  # fmt: skip
 def test_what_an_intent_acts_on(intent: str, names: tuple[str, ...], context: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -165,6 +166,16 @@ def test_a_blot_of_the_size_of_a_box_is_not_ticked() -> None:
 
 def test_an_outline_around_the_point_is_the_focus() -> None:
     found = told(click(AT_FIELD), form(), frame(form(), FIELD, 4, (16, 16, 16)))
+    assert [claim.sort for claim in found.claims] == [Sort.FOCUSED]
+
+
+@pytest.mark.parametrize(("ground", "border"), [(24, 70), (255, 118)])
+@pytest.mark.parametrize("colour", [(120, 180, 255), (240, 130, 0), (150, 60, 220)])
+def test_outlines_in_colour_and_on_dark_pages_are_the_focus(
+    ground: int, border: int, colour: tuple[int, int, int]
+) -> None:
+    page = frame(fill(blank(), (0, 0, 480, 360), ground), FIELD, 3, border)
+    found = told(click(AT_FIELD), page, frame(page, FIELD, 4, colour))
     assert [claim.sort for claim in found.claims] == [Sort.FOCUSED]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from foretell.gui.elements import Screen, distance, look
+from foretell.gui.elements import Element, Screen, distance, look
 from foretell.gui.places import Place, Places, as_rows, instruction, places
 from foretell.gui.words import Word
 from tests.gui.drawn import CANCEL, FIELD, GOAL, SUBMIT, TICK, form, middle
@@ -109,3 +109,38 @@ def test_entries_of_a_list_reach_as_far_as_the_widest() -> None:
     found = as_rows([*entries, beside])
     assert [place.box[2] for place in found] == [90, 230, 230, 230, 20]  # something else stands in the first row
     assert as_rows(entries[:3]) == entries[:3] and as_rows([]) == []
+
+
+def _named(text: str, x: int, y: int) -> Word:
+    return Word(text, (x, y, 12 * len(text), 20))
+
+
+def _field_at(x: int, y: int, words: list[Word], wide: int = 1000) -> Place:
+    """The only field of a screen with some words on it."""
+    image = np.full((400, wide, 3), 255, np.uint8)
+    box = Element("box", (x, y, 200, 30), (255, 255, 255), 6000)
+    boxes = tuple(word.box for word in words)
+    ink = np.zeros((400, wide), dtype=bool)
+    found = places(image, Screen(wide, 400, (box,), boxes, ink, (240, 240, 240)), words, "Fill in the form")
+    return next(place for place in found.all if place.kind == "field")
+
+
+def test_a_label_in_a_column_far_to_the_left_is_the_fields() -> None:
+    labels = [_named("Name", 40, 100), _named("Street", 40, 160)]
+    assert _field_at(330, 156, labels).label == "Street"
+    assert _field_at(330, 96, labels).label == "Name"
+    assert _field_at(330, 156, [*labels, _named("Optional", 200, 160)]).label == "Optional"  # what stands between
+    assert _field_at(700, 156, labels).label == ""  # too far to be a label
+
+
+def test_words_in_chinese_are_words_where_the_page_or_the_goal_is_in_chinese() -> None:
+    screen = Screen(400, 400, (), (), np.zeros((400, 400), dtype=bool), (255, 255, 255))
+    image = np.full((400, 400, 3), 255, np.uint8)
+    words = [_named("提交", 10, 10), _named("取消", 10, 60), _named("用户名", 10, 110)]
+
+    def texts(words: list[Word], goal: str) -> set[str]:
+        return {word.text for word in places(image, screen, words, goal).words}
+
+    assert texts(words, "Click 3 times") == texts(words, "点击3次") == {"提交", "取消", "用户名"}
+    assert texts([_named("三", 10, 10), _named("Save", 10, 60)], "Click Save") == {"Save"}  # an icon of three bars
+    assert texts([_named("三", 10, 10)], "点击三") == {"三"}

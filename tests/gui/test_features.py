@@ -142,3 +142,14 @@ def test_words() -> None:
         "white",
         "grey",
     ]
+
+
+def test_words_without_blanks_between_them_are_found_and_unknown_scripts_are_not_held_against_a_proposal() -> None:
+    assert part_of("提交", "点击提交按钮") == 1.0 > part_of("取消", "点击提交按钮")
+    assert wording("点击「提交」").quoted == wording("点击《提交》").quoted == ("提交",)
+    assert wording("clique sur « Envoyer »").quoted == ("Envoyer",)
+    assert wording("Klicke auf „Senden“").quoted == ("Senden",)
+    hebrew = told(click(CANCEL, "לחץ על 'שלח'"))
+    assert math.isnan(hebrew["at.intent_here"]) and math.isnan(hebrew["intent.on_screen"])
+    assert told(click(CANCEL, "click 'Sesame'"))["at.intent_absent"] == 1.0
+    assert math.isnan(told(click(CANCEL, "click 'إرسال'"))["at.intent_absent"])

@@ -36,6 +36,7 @@ from foretell.gui.wording import (
     alike,
     content,
     folded,
+    is_readable,
     is_submit,
     part_of,
     tokens,
@@ -177,7 +178,7 @@ def _screen(sight: Sight, goal: Wording, history: History) -> Features:
     asked = goal.quoted
     found["quotes"] = float(len(asked))
     found["quotes_open"] = float(sum(not _met(phrase, done) for phrase in asked))
-    found["quotes_unseen"] = float(sum(part_of(phrase, page) < 0.8 for phrase in asked))
+    found["quotes_unseen"] = float(sum(part_of(phrase, page) < 0.8 for phrase in asked if is_readable(phrase)))
     named = content(goal.text)
     found["named_open"] = 1.0 - part_of(" ".join(named), done) if named else NONE
     found["named_seen"] = part_of(" ".join(named), page) if named else NONE
@@ -203,6 +204,7 @@ def _at(prefix: str, sight: Sight, point: Point | None, goal: Wording, intent: W
     x, y = (0.0, 0.0) if point is None else (point.x, point.y)
     found = evidence_at(sight, x, y) | place_at(sight, x, y)
     for name, words in (("goal", goal), ("intent", intent)):
+        words = words if words is not None and is_readable(words.text) else None
         found |= {f"{name}_{key}": value for key, value in sense_at(sight, words, x, y).items()}
     if point is None:
         found = dict.fromkeys(found, NONE)
@@ -303,7 +305,7 @@ def _intent(sight: Sight, action: Action | None, goal: Wording, intent: Wording 
         found["quoted_is_goals"] = max(
             (alike(one, other) for one in intent.quoted for other in goal.quoted), default=NONE
         )
-        found["on_screen"] = min(part_of(phrase, page) for phrase in intent.quoted)
+        found["on_screen"] = min((part_of(one, page) for one in intent.quoted if is_readable(one)), default=NONE)
     said = tokens(intent.text)
     verbs: Mapping[str, tuple[str, ...]] = {
         "click": ("click", "press", "tap", "select", "choose", "open", "tick", "check", "focus", "pick", "expand"),

@@ -28,6 +28,9 @@ _BLANK = 80  # pixels of nothing after a label that may be a field
 _CLOSE = 0.2  # of their height: letters that stand closer belong to one word
 _ALIGNED, _ENTRIES = 3, 4  # pixels that entries of a list may be apart at the left; the fewest that make one
 _TALL = 140  # pixels: a taller box is no button
+_LATIN = 0x250  # letters below this are Latin ones
+_FOREIGN_LINES = 3  # lines in other letters that make a page one of that script
+_BESIDE, _FAR_ASIDE = 40, 0.15  # pixels to a label at the left; what each one beyond them counts, with nothing between
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Place
     words = joined(words)
     told = instruction(words, goal)
     band = _band([words[i].box for i in told], screen)
-    strange = {word.box for word in words if _strange(word.text, goal)}
+    foreign = sum(_is_foreign(word.text) and len(word.text) > 1 for word in words) >= _FOREIGN_LINES
+    strange = {word.box for word in words if _strange(word.text, goal, foreign)}
     page_words = [word for i, word in enumerate(words) if i not in told and word.box not in strange]
     read = [word.box for word in words if word.box not in strange]
     found: list[Place] = []
@@ -265,7 +269,10 @@ def _labelled(place: Place, words: list[Word]) -> Place:
         if row and wx >= x + w - 4:
             gap = (wx - x - w) * (1.0 if place.kind in ("checkbox", "radio") else 2.5)
         elif row and wx + ww <= x + 4:
-            gap = (x - wx - ww) * (1.0 if place.kind == "field" else 2.0)
+            aside = x - wx - ww
+            gap = aside * (1.0 if place.kind == "field" else 2.0)
+            if aside > _BESIDE and not any(_between(word.box, other.box, place.box) for other in words):
+                gap = _BESIDE + _FAR_ASIDE * (aside - _BESIDE)  # forms and settings align their fields in a column
         elif over and wy + wh <= y + 4:
             gap = (y - wy - wh) * 1.5 + 10
         else:
@@ -273,6 +280,12 @@ def _labelled(place: Place, words: list[Word]) -> Place:
         if gap < 4 * max(20, wh) and (best is None or gap < best[0]):
             best = (gap, word.text)
     return place if best is None else _with_label(place, best[1])
+
+
+def _between(left: Box, other: Box, right: Box) -> bool:
+    """Whether a box begins between two others in their row."""
+    begins = left[0] + left[2] <= other[0] < right[0]
+    return begins and other[1] < right[1] + right[3] and right[1] < other[1] + other[3]
 
 
 def _with_label(place: Place, label: str) -> Place:
@@ -320,11 +333,20 @@ def _band(boxes: list[Box], screen: Screen) -> Box | None:
     return (left, top, right - left, bottom - top) if shared else (0, max(0, top - 6), screen.width, bottom - top + 12)
 
 
-def _strange(text: str, goal: str) -> bool:
-    """Whether a reading has no letter or digit of the kind that the goal is written in: an icon, most likely."""
-    latin = sum(c.isalnum() and ord(c) < 0x250 for c in goal)
+def _strange(text: str, goal: str, foreign: bool) -> bool:
+    """Whether a reading is an icon, most likely: no letter of it is of the goal's script, nor of that of the page.
+
+    `foreign` says that the page has lines in other letters than Latin ones.
+    """
+    if not _is_foreign(text) or not any(c.isalpha() and ord(c) < _LATIN for c in goal):
+        return False
+    return not any(ord(c) >= _LATIN and c.isalpha() for c in goal) and (not foreign or len(text) < 2)
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether most letters of a text are not Latin ones."""
     letters = [c for c in text if c.isalnum() or ord(c) > 0x2000]
-    return latin > 0 and bool(letters) and sum(ord(c) >= 0x250 for c in letters) > 0.5 * len(letters)
+    return bool(letters) and sum(ord(c) >= _LATIN for c in letters) > 0.5 * len(letters)
 
 
 def _apart(line: Box, screen: Screen) -> list[Box]:

@@ -17,7 +17,8 @@ _HANGS_PX = 3  # changed pixels so close together are of one thing
 _MOST_GROWTH = 64  # steps in which a box grows; what is larger is cut off there
 _PLAIN = 6.0  # standard deviation of the light in what has nothing in it
 _SAME_PAPER = 40.0
-_LIGHT, _WHITE = 200.0, 245.0
+_WHITE = 245.0
+_SAME_GROUND, _GREYISH, _GROUND_SHARE = 24, 48, 0.6  # levels within and between channels; of the pixels
 _FIELD_HEIGHT_PX = 10
 _FIELD_SHAPE = 1.4  # a field is at least so much wider than high
 _INSIDE_CHANGED = 0.01
@@ -93,7 +94,7 @@ def _is_empty_box(image: Pixels, region: Box) -> bool:
 
 
 def focus_ring(after: Pixels, mask: Mask, point: Point) -> Box | None:
-    """The field around a point that an outline marks: a wide light box, changed all around and not inside.
+    """The field around a point that an outline marks: a wide plain box, changed all around and not inside.
 
     Other things that get an outline (a chosen picture or colour) are selected rather than focused: they do not count.
     """
@@ -110,7 +111,7 @@ def focus_ring(after: Pixels, mask: Mask, point: Point) -> Box | None:
     if tall < _FIELD_HEIGHT_PX or wide < _FIELD_SHAPE * tall:
         return None
     inside = (slice(top + 1, bottom), slice(left + 1, right))
-    if float(mask[inside].mean()) > _INSIDE_CHANGED or float(np.median(after[inside])) < _LIGHT:
+    if float(mask[inside].mean()) > _INSIDE_CHANGED or not _is_plain_grey(after[inside]):
         return None
     corner = tall // 5  # rounded corners are left out
     sides = (
@@ -121,6 +122,14 @@ def focus_ring(after: Pixels, mask: Mask, point: Point) -> Box | None:
     )
     whole = all(side.size and float(side.mean()) > _SIDE_CHANGED for side in sides)
     return (left, top, wide + 2, tall + 2) if whole else None
+
+
+def _is_plain_grey(part: Pixels) -> bool:
+    """Whether most of a part is one shade without colour, bright or dark: the ground of a field, not of a picture."""
+    part = part.reshape(-1, 3)[:: max(1, part.size // 30_000)].astype(np.int16)
+    ground = np.median(part, axis=0)
+    same = np.abs(part - ground).max(axis=1) <= _SAME_GROUND
+    return bool(np.ptp(ground) <= _GREYISH and float(same.mean()) >= _GROUND_SHARE)
 
 
 def dots_in(image: Pixels, region: Box) -> int:

@@ -13,8 +13,10 @@ from functools import lru_cache
 from itertools import compress
 
 _QUOTED = re.compile(
-    r"[\"“”]([^\"“”]{1,200})[\"“”]|(?:(?<=\s)|(?<=^)|(?<=\())['‘’]([^'‘’]{1,200})['‘’](?=$|[\s.,;:!?)])"
+    r"[\"“”„]([^\"“”„]{1,200})[\"“”]|(?:(?<=\s)|(?<=^)|(?<=\())['‘’]([^'‘’]{1,200})['‘’](?=$|[\s.,;:!?)])|"
+    r"「([^」]{1,200})」|『([^』]{1,200})』|«\s?([^»]{1,200}?)\s?»|《([^》]{1,200})》"
 )
+_READABLE = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "FULLWIDTH", "HALFWIDTH", "GREEK", "DIGIT")
 _TOKEN = re.compile(r"[^\W_]+(?:[.@/:'-][^\W_]+)*|[+\-×x=<>#$%&*/]")
 _CONFUSED = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b", "’": "'", "‘": "'"})
 
@@ -72,6 +74,19 @@ def content(text: str) -> tuple[str, ...]:
     return tuple(token for token in tokens(text) if token not in _STOP)
 
 
+def is_unspaced(letter: str) -> bool:
+    """Whether a letter is of a script without blanks between words: Chinese, Japanese."""
+    return "\u3040" <= letter <= "\u30ff" or "\u3400" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff"
+
+
+@lru_cache(maxsize=2048)
+def is_readable(text: str) -> bool:
+    """Whether the recognition weights know the script: Latin, Greek, Chinese and Japanese; not Arabic or Hebrew."""
+    letters = [c for c in text if c.isalpha()]
+    known = sum(unicodedata.name(c, "").split(" ")[0] in _READABLE for c in letters)
+    return not letters or 2 * known > len(letters)
+
+
 @lru_cache(maxsize=8192)
 def _letters(text: str) -> str:
     return re.sub(r"[^\w@#$%+=<>-]", "", folded(text)).translate(_CONFUSED)
@@ -105,7 +120,8 @@ def part_of(piece: str, whole: str) -> float:
 
 
 def _has(word: str, there: set[str], solid: str) -> bool:
-    if word in there or (len(word) > 3 and word in solid):
+    # Chinese and Japanese do not part their words: one may stand anywhere in a run of them.
+    if word in there or ((len(word) > 3 or any(is_unspaced(c) for c in word)) and word in solid):
         return True
     return len(word) > 4 and any(
         abs(len(other) - len(word)) <= 1 and SequenceMatcher(None, word, other, autojunk=False).ratio() >= 0.85
@@ -133,8 +149,8 @@ class Wording:
     directions: frozenset[tuple[int, int]]
 
     def readable(self) -> Wording:
-        """Without quoted phrases that are only signs ('>', '+'): whether one is on the screen cannot be read."""
-        kept = [any(c.isalnum() for c in phrase) for phrase in self.quoted]
+        """Without quoted phrases of signs ('>', '+') or in other scripts: they cannot be read on a screen."""
+        kept = [any(c.isalnum() for c in phrase) and is_readable(phrase) for phrase in self.quoted]
         if all(kept):
             return self
         quoted, context = (tuple(compress(whole, kept)) for whole in (self.quoted, self.context))
@@ -164,7 +180,7 @@ def wording(text: str) -> Wording:
     """Take a goal or an intent apart."""
     quoted, context, last = [], [], 0
     for match in _QUOTED.finditer(text):
-        quoted.append((match.group(1) or match.group(2)).strip())
+        quoted.append(next(filter(None, match.groups())).strip())
         context.append(" ".join(tokens(text[last : match.start()])[-4:]))
         last = match.end()
     plain = f" {' '.join(tokens(_QUOTED.sub(' ', text)))} "

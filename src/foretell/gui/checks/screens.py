@@ -18,6 +18,8 @@ _CARET_HEIGHTS_PX = (10, 80)
 _CARET_CONTRAST = 90
 _CARET_FREE_PX = 8  # nothing stands to the right of a caret at the end of a line for at least this
 _RING_GREY = 16  # the ring that Chromium draws
+_RING_BRIGHT, _RING_VIVID = 200, 80  # levels: of a ring on a dark page; between the channels of a coloured one
+_DARK_PAGE = 110.0
 _RING_STRIDE = 6  # columns; a first look at every so many is enough to find rows worth a second
 _RING_HEIGHT_PX, _RING_MOST_SHARE = 12, 0.45
 _RING_WIDTH_SHARE, _RING_THICK_PX = 1 / 16, 12
@@ -117,12 +119,15 @@ def _is_caret(grey: NDArray[np.uint8], top: int, x: int, wide: int) -> bool:
 
 
 def focus_ring(image: Pixels) -> Box | None:
-    """The box of the first focus ring on the screen: a hollow frame, near-black as Chromium's or of a strong blue.
+    """The box of the first focus ring on the screen: a hollow frame that stands out from ordinary grey borders.
 
-    Other programs draw other rings, and those are not seen.
+    Near-black as Chromium's, of any vivid colour, or, on a dark page, nearly white. An underline is not seen.
     """
     least_px = max(24, round(image.shape[1] * _RING_WIDTH_SHARE))
-    for coloured in (_dark, _blue):
+    if min(image.shape[:2]) < _RING_HEIGHT_PX:
+        return None
+    is_dark_page = float(np.median(image[::16, ::16])) < _DARK_PAGE
+    for coloured in (_bright if is_dark_page else _dark, _vivid):
         few = coloured(image[:, ::_RING_STRIDE]).sum(axis=1, dtype=np.int32)
         rows = np.flatnonzero(few >= least_px // _RING_STRIDE)
         if rows.size:
@@ -138,8 +143,15 @@ def _dark(image: Pixels) -> _Mask:
     return found
 
 
-def _blue(image: Pixels) -> _Mask:
-    found: _Mask = (image[:, :, 2] >= 180) & (image[:, :, 0] <= 110) & (image[:, :, 1] <= 160)
+def _bright(image: Pixels) -> _Mask:
+    found: _Mask = image.min(axis=2) >= _RING_BRIGHT
+    return found
+
+
+def _vivid(image: Pixels) -> _Mask:
+    red, green, blue = image[:, :, 0], image[:, :, 1], image[:, :, 2]
+    most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+    found: _Mask = most - least >= _RING_VIVID
     return found
 
 

@@ -51,7 +51,8 @@ _DRAGGED = re.compile(
 _WAYS = {"u": (0, -1), "t": (0, -1), "d": (0, 1), "l": (-1, 0), "r": (1, 0)}
 _QUOTED = re.compile(
     r"(?P<before>\b(?:into|in|on|at|press|click|hit|tap|labelled|labeled|named|called|the)\s+(?:the\s+)?)?"
-    r"(?:\"(?P<a>[^\"\n]{1,500})\"|“(?P<b>[^”\n]{1,500})”|`(?P<c>[^`\n]{1,500})`|(?<!\w)'(?P<d>[^'\n]{1,500})'(?!\w))"
+    r"(?:\"(?P<a>[^\"\n]{1,500})\"|[“„](?P<b>[^”“\n]{1,500})[”“]|`(?P<c>[^`\n]{1,500})`|"
+    r"(?<!\w)'(?P<d>[^'\n]{1,500})'(?!\w)|「(?P<e>[^」\n]{1,500})」|«(?P<f>[^»\n]{1,500})»)"
     r"(?P<after>\s+(?:field|box|input|textbox|text|area|bar|button|label|form|column|cell|menu|tab|link|dropdown))?"
 )
 _MOMENT = re.compile(r"\d{1,4}[:/. -]\d{1,2}(?:[:/. -]\d{1,4})?(?: ?[ap]\.?m\.?)?")  # a date or a time
@@ -181,7 +182,7 @@ def _contents(text: str) -> list[str]:
     found = []
     for quote in _QUOTED.finditer(text):
         if not (quote["after"] or (quote["before"] and not quote["before"].lower().startswith("the"))):
-            found.append(_folded(quote["a"] or quote["b"] or quote["c"] or quote["d"]))
+            found.append(_folded(next(filter(None, quote.group(*"abcdef")))))
     return found
 
 
