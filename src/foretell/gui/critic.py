@@ -19,6 +19,7 @@ from foretell.gui.features import features
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.reading import interest
 from foretell.gui.sight import Eyes, Sight
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
@@ -68,7 +69,7 @@ class EmbeddedCritic:
             # What the agent may have said well, but nothing here can carry out, is not held against it.
             p_bad = UNUSABLE if found >= 0.5 else found
             return Judgement(p_bad, ErrorClass.FORMULATION, text, _strengths(findings))
-        sight = self.eyes.see(observation)
+        sight = self.eyes.see(observation, interest(proposal, history, observation.goal))
         batch = parts(proposal, history, sight.digest, partial(_stays, sight))
         judged = [self._judge_part(observation, part, sight, len(batch)) for part in batch]
         worst = max(judged, key=lambda one: one.p_bad)

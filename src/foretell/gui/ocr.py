@@ -131,6 +131,14 @@ class Ocr:
         return text, float(scores[kept, best[kept]].mean())
 
 
+def strip_width(line: Box) -> int:
+    """How wide the network's input for a line is, in pixels: what reading it costs."""
+    _, _, w, h = line
+    around = 2 * max(2, round(0.12 * h))
+    width = max(8, math.ceil((w + around) * _HEIGHT / (h + around) * _STRETCH))
+    return max(_LEAST, -(-width // _STEP) * _STEP)
+
+
 def _strip(image: Pixels, line: Box) -> Pixels:
     """A line as the network wants it: some ground around it, 48 pixels high, filled up with its own ground."""
     import cv2

@@ -93,8 +93,11 @@ class Places:
         return min((p for p in self.all if p.kind != "panel"), key=lambda p: p.away(x, y), default=None)
 
 
-def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Places:
-    """What one could act on, from the elements of a screen and the words read on it."""
+def places(image: Pixels, screen: Screen, words: list[Word], goal: str, unread: frozenset[Box] = frozenset()) -> Places:
+    """What one could act on, from the elements of a screen and the words read on it.
+
+    `unread` are lines that nobody tried to read: they are texts that say nothing.
+    """
     words = joined(words)
     told = instruction(words, goal)
     band = _band([words[i].box for i in told], screen)
@@ -107,8 +110,15 @@ def places(image: Pixels, screen: Screen, words: list[Word], goal: str) -> Place
         if band is not None and _inside(element.box, band):
             continue
         found.append(_control(element, page_words, screen))
+    left_out = set(unread)
+    found.extend(Place("text", line) for line in screen.lines if line in left_out)
     for line in screen.lines:
-        if line in read or any(_inside(line, box) for box in read) or (band is not None and _inside(line, band)):
+        if (
+            line in left_out
+            or line in read
+            or any(_inside(line, box) for box in read)
+            or (band is not None and _inside(line, band))
+        ):
             continue
         found.extend(_icon(image, piece, found) for piece in _apart(line, screen))
     for word in page_words:
@@ -319,6 +329,11 @@ def _inside(box: Box, outer: Box) -> bool:
     """Whether the middle of a box lies in another that is not much smaller."""
     cx, cy = box[0] + box[2] / 2, box[1] + box[3] / 2
     return distance(outer, cx, cy) <= 0 and box[2] <= outer[2] + 8 and box[3] <= outer[3] + 8
+
+
+def _is_cut_from(part: Box, line: Box) -> bool:
+    """Whether a box is a piece of a longer line."""
+    return part[1] == line[1] and part[3] == line[3] and line[0] <= part[0] < line[0] + line[2]
 
 
 def _band(boxes: list[Box], screen: Screen) -> Box | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,10 +13,13 @@ from foretell.gui.history import screen_digest
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.ocr import Ocr
 from foretell.gui.places import Places, places
+from foretell.gui.reading import Interest, lines_to_read
+from foretell.gui.words import Box
 
 _KEPT = 8
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +46,43 @@ class Eyes:
     def __init__(self, reader: Ocr | None = None) -> None:
         self.reader = reader or Ocr()
         self._lock = threading.Lock()
-        self._seen: OrderedDict[tuple[str, str], Sight] = OrderedDict()
+        self._screens: OrderedDict[str, Screen] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, str, tuple[Box, ...]], Sight] = OrderedDict()
 
-    def see(self, observation: Observation) -> Sight:
-        digest = screen_digest(observation.image)
-        key = digest, observation.goal
+    def see(self, observation: Observation, about: Interest | None = None) -> Sight:
+        """The screen with its words; of a dense page only those that are worth reading `about` a proposal."""
+        image, goal = observation.image, observation.goal
+        digest = screen_digest(image)
+        with self._lock:
+            screen = self._screens.get(digest)
+        screen = screen or look(image)
+        boxes = lines_to_read(screen.lines, about)
+        key = digest, goal, tuple(boxes)
         with self._lock:
             known = self._seen.get(key)
+            _keep(self._screens, digest, screen)
         if known is not None:
             return known
-        screen = look(observation.image)
-        words = self.reader.read_lines(observation.image, screen.lines)
-        sight = Sight(observation.image, digest, screen, places(observation.image, screen, words, observation.goal))
+        words = self.reader.read_lines(image, tuple(boxes))
+        unread = frozenset[Box]() if len(boxes) == len(screen.lines) else _left_out(screen.lines, boxes)
+        sight = Sight(image, digest, screen, places(image, screen, words, goal, unread))
         with self._lock:
-            self._seen[key] = sight
-            while len(self._seen) > _KEPT:
-                self._seen.popitem(last=False)
+            _keep(self._seen, key, sight)
         return sight
+
+
+def _keep(memory: OrderedDict[K, T], key: K, value: T) -> None:
+    memory[key] = value
+    memory.move_to_end(key)
+    while len(memory) > _KEPT:
+        memory.popitem(last=False)
+
+
+def _left_out(lines: Sequence[Box], read: Sequence[Box]) -> frozenset[Box]:
+    """The lines of which no part was read."""
+    rows = [(y, h, x, x + w) for x, y, w, h in read]
+    return frozenset(
+        (x, y, w, h)
+        for x, y, w, h in lines
+        if not any((y, h) == (top, tall) and x <= left and right <= x + w for top, tall, left, right in rows)
+    )
