@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -43,22 +44,31 @@ def test_a_process_is_accounted_for_and_a_dead_one_is_harmless() -> None:
             time.sleep(0.05)
         assert accounts.cpu_s(pid) >= 0.1
         assert accounts.main_thread_cpu_s(pid) > 0
-        assert accounts.is_runnable(pid)
-        assert accounts.innermost(pid) == pid
-        assert list(accounts.waits_us(pid)) == [str(pid)]
-    assert accounts.cpu_s(pid) == 0.0 and accounts.waits_us(pid) == {} and not accounts.is_runnable(pid)
+        assert not accounts.sleeps(pid)
+        assert accounts.descent(pid) == [pid]
+        before = accounts.threads(pid)
+        assert list(before) == [str(pid)]
+        while accounts.since(before, accounts.threads(pid))[0].on_core_us < 1e4 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert accounts.since(before, accounts.threads(pid))[0].on_core_us >= 1e4
+    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {} and accounts.sleeps(pid)
+    assert accounts.since(before, {}) == [accounts.Account()]
 
 
-def test_a_sleeper_is_not_runnable_and_a_wrapped_process_is_found() -> None:
+def test_a_sleeper_is_told_from_a_stopped_process_and_a_wrapped_one_is_found() -> None:
     shell = subprocess.Popen(["sh", "-c", "sleep 30; true"], start_new_session=True)
     try:
         deadline = time.monotonic() + 30
-        while accounts.innermost(shell.pid) == shell.pid and time.monotonic() < deadline:
+        while len(accounts.descent(shell.pid)) == 1 and time.monotonic() < deadline:
             time.sleep(0.02)
-        inner = accounts.innermost(shell.pid)
-        assert inner != shell.pid
-        time.sleep(0.2)
-        assert not accounts.is_runnable(inner)
+        _, inner = accounts.descent(shell.pid)
+        while not accounts.sleeps(inner) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert accounts.sleeps(inner)
+        os.kill(inner, signal.SIGSTOP)
+        while accounts.sleeps(inner) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not accounts.sleeps(inner)
     finally:
         os.killpg(shell.pid, 9)
         shell.wait()

@@ -168,22 +168,17 @@ def get(name: str) -> Profile:
 class BenchEffort:
     """How hard a CPU bench works on one candidate.
 
-    Each workload is checked on `check_seeds` input sets out of `input_sets`, the rest being first seen while timed, one
-    in every `fresh_every` pairs.
+    Each workload is checked on `check_seeds` input sets before it is timed, on others each time.
     At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
     within +- `half_width` or `workload_cap_s` is over. On a machine that other processes use too, or where the ratios
     spread by more than `noisy_spread`, pairs during which a process lost its core are taken again, and sampling goes on
     until the interval is within +- `busy_half_width` or `busy_cap_s` is over; fewer than `fewest_undisturbed` others by
-    then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference
-    if that is more. A clock that lags the judge's by more than `clock_slack_us` (plus a fifth of the time), inputs seen
-    before that run in `memory_ratio` of the time, and times below physics with `physics_margin` on the bandwidth are
-    taken for cheating; the first two only once `pairs_to_accuse` pairs agree, so that no hiccup of a busy machine
-    accuses an honest kernel. `between_processes` is the error of a log speedup that more pairs do not remove.
+    then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference if that is more.
+    Times below physics with `physics_margin` on the bandwidth are taken for cheating. `between_processes` is the error
+    of a log speedup that more pairs do not remove.
     """
 
     check_seeds: int = 3
-    input_sets: int = 6
-    fresh_every: int = 4
     fewest_pairs: int = 5
     most_pairs: int = 16
     half_width: float = 0.03
@@ -195,10 +190,7 @@ class BenchEffort:
     run_timeout_s: float = 2.0
     reference_timeout_s: float = 10.0
     slowest_ratio: float = 100.0
-    clock_slack_us: float = 150.0
-    memory_ratio: float = 0.6
     physics_margin: float = 4.0
-    pairs_to_accuse: int = 12
     between_processes: float = 0.035
 
 

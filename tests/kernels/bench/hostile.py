@@ -155,9 +155,9 @@ HOSTILE = (
     Hostile("leaves_its_session", "setsid();", Status.CHEAT, "setsid"),
     Hostile(
         "forges_the_channel",
-        'for (int fd = 3; fd < 1024; ++fd) { ssize_t n = write(fd, "r 1 0\\n", 6); (void)n; } return;',
-        Status.WRONG,
-        "got nan",
+        'for (int fd = 3; fd < 1024; ++fd) { ssize_t n = write(fd, "c\\n", 2); (void)n; } return;',
+        Status.CHEAT,
+        "the bench's own channel",
     ),
     Hostile(
         "finishes_later",

@@ -109,36 +109,3 @@ def test_hostile_candidate_is_stopped(
 def test_there_are_enough_of_them() -> None:
     assert len(HOSTILE) >= 16
     assert len({hostile.name for hostile in HOSTILE}) == len(HOSTILE)
-
-
-def test_results_remembered_by_value_are_caught(bench: CpuBench) -> None:
-    """It keeps every result by a hash of its input and copies it out when the same input comes again."""
-    body = """
-    static uint64_t keys[64]; static float* kept[64]; static int used = 0;
-    uint64_t key = 14695981039346656037ull ^ (uint64_t)(rows * 131 + cols);
-    for (int64_t i = 0; i < rows * cols; i += 97) {
-        uint32_t b; memcpy(&b, x + i, 4); key = (key ^ b) * 1099511628211ull; }
-    for (int k = 0; k < used; ++k) if (keys[k] == key) { memcpy(out, kept[k], rows * cols * 4); return; }
-    honest(x, out, rows, cols);
-    if (used < 64) { keys[used] = key; kept[used] = (float*)malloc(rows * cols * 4);
-        memcpy(kept[used++], out, rows * cols * 4); }
-    return;
-    """
-    patient = CpuBench(BenchEffort(fewest_pairs=12, most_pairs=12, run_timeout_s=30.0), device=bench.device)
-    try:
-        measurement = _measure(patient, Hostile("memo", body, Status.CHEAT, "").source())
-    finally:
-        patient.close()
-    assert measurement.status is Status.CHEAT, (measurement.message, measurement.speedup)
-    assert "seen before" in measurement.message
-
-
-def test_a_lying_clock_gains_nothing(bench: CpuBench) -> None:
-    """It answers on the bench's channel with a tiny time of its own, then lets the true answer follow."""
-    body = """
-    honest(x, out, rows, cols);
-    for (int fd = 3; fd < 1024; ++fd) { ssize_t n = write(fd, "r 1000 0\\n", 9); (void)n; }
-    return;
-    """
-    measurement = _measure(bench, Hostile("liar", body, Status.CHEAT, "").source())
-    assert measurement.status is not Status.OK

@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretell.kernels.bench.keeper import is_serial
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.statistics import combine, disturbed_timing, rank_error, timing
-from foretell.kernels.bench.worker import Run, is_serial
+from foretell.kernels.bench.worker import Run
 from foretell.kernels.languages.cpp import FLAGS, find_compiler
 from foretell.kernels.profiles import BENCH
 
 
-def _run(us: float, cpu_us: float | None = None, overhead_us: float = 250.0, **marks: bool) -> Run:
-    return Run(us, us + overhead_us, us if cpu_us is None else cpu_us, **marks)
+def _run(us: float, cpu_us: float | None = None, **marks: bool) -> Run:
+    return Run(us, us if cpu_us is None else cpu_us, **marks)
 
 
-def _pair(reference: float, candidate: float, preempted: bool = False, fresh: bool = False) -> Pair:
-    return Pair(_run(reference), _run(candidate, preempted=preempted), fresh)
+def _pair(reference: float, candidate: float, preempted: bool = False) -> Pair:
+    return Pair(_run(reference), _run(candidate, preempted=preempted))
 
 
 def _pairs(*pairs: Pair, contended: bool = True) -> Pairs:
@@ -52,12 +53,12 @@ def test_too_few_undisturbed_pairs_make_all_of_them_count_and_the_interval_wide(
     assert found.low < 0.5 < 2.0 < found.high
 
 
-def test_a_kernel_on_one_thread_is_timed_on_its_core_where_others_want_it() -> None:
+def test_a_kernel_on_one_thread_is_timed_on_its_core() -> None:
     late = [Pair(_run(100.0), _run(5e4 + i, 50.0 + i % 2, preempted=True, serial=True)) for i in range(6)]
     contended = _pairs(*late)
     assert contended.retaken == 0 and not contended.mixed and not contended.disturbed
     assert contended.timing("w").speedup == pytest.approx(2.0, rel=0.05)
-    assert _pairs(*late, contended=False).timing("w").speedup == pytest.approx(0.002, rel=0.05)  # nobody to blame
+    assert _pairs(*late, contended=False).timing("w").speedup == pytest.approx(2.0, rel=0.05)
 
 
 def test_what_may_use_threads_is_not_taken_for_serial(tmp_path: Path) -> None:
@@ -88,42 +89,10 @@ def test_sampling_goes_on_while_contended_until_narrow_or_capped() -> None:
     assert _pairs(*alike, contended=False).enough(2 * BENCH.workload_cap_s)  # noisy by nature, and nobody to blame
 
 
-def test_unseen_inputs_come_again_after_a_pair_was_held_up_but_not_for_ever() -> None:
-    pairs = _pairs()
-    drawn = []
-    for _ in range(30):
-        index, fresh = pairs.next_inputs()
-        drawn.append(index)
-        pairs.taken.append(_pair(100.0, 5000.0, preempted=True, fresh=fresh))
-    unseen = [index for index in drawn if index >= BENCH.check_seeds]
-    assert len(unseen) == len(set(unseen)) == 12
-
-
-def test_without_contention_unseen_inputs_are_spread_out_as_planned() -> None:
-    pairs = _pairs(contended=False)
-    fresh_at = []
-    for n in range(16):
-        _, fresh = pairs.next_inputs()
-        fresh_at += [n] if fresh else []
-        pairs.taken.append(_pair(100.0, 50.0, fresh=fresh))
-    assert fresh_at == [0, 4, 8]
-
-
-def test_a_liar_is_told_from_a_process_that_was_held_up() -> None:
-    honest = [replace(pair, reference=_run(100.0, overhead_us=250.0 * 3**i)) for i, pair in enumerate(STEADY)]
-    assert _pairs(*honest).suspicion() == ""
-    liar = [replace(pair, candidate=_run(50.0, overhead_us=2000.0 + i)) for i, pair in enumerate(STEADY)]
-    one_late_reference = [replace(liar[0], reference=_run(100.0, overhead_us=90_000.0)), *liar[1:]]
-    assert "clock" in _pairs(*one_late_reference, contended=False).suspicion()
-    # Where others want the cores, a long kernel may lose its own at the end of every run.
-    assert _pairs(*one_late_reference).suspicion() == ""
-    assert "clock" in _pairs(*liar).suspicion()
-
-
 def test_physics_is_held_against_the_clock_alone() -> None:
     """Of a kernel on several threads, the calling one may hardly have been on a core."""
     late = [Pair(_run(100.0), _run(900.0 + i, 3.0, preempted=True)) for i in range(5)]
-    assert _pairs(*late).mixed and _pairs(*late).fastest_us == 900.0
+    assert _pairs(*late).mixed and _pairs(*late).candidate_us == 902.0
 
 
 def test_a_slow_candidate_is_hopeless_by_its_time_on_a_core() -> None:

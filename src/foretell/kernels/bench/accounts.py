@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 
-def innermost(pid: int) -> int:
-    """The process at the end of a chain of single children: what runs inside a wrapper such as bubblewrap."""
+@dataclass(frozen=True)
+class Account:
+    """Microseconds that one thread was on a core, and that it waited for one."""
+
+    on_core_us: float = 0.0
+    waiting_us: float = 0.0
+
+
+def descent(pid: int) -> list[int]:
+    """A process, its last child, that one's last child and so on: what a wrapper such as bubblewrap holds is last."""
+    pids = [pid]
     while True:
         try:
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            children = Path(f"/proc/{pids[-1]}/task/{pids[-1]}/children").read_text().split()
         except OSError:
-            return pid
+            return pids
         if not children:
-            return pid
-        pid = int(children[-1])
+            return pids
+        pids.append(int(children[-1]))
 
 
 def cpu_s(pid: int) -> float:
@@ -28,30 +39,42 @@ def cpu_s(pid: int) -> float:
 
 def main_thread_cpu_s(pid: int) -> float:
     """CPU seconds used by the main thread; 0 where the system does not tell."""
-    return _schedstat(Path(f"/proc/{pid}/schedstat"))[0] * 1e-9
+    return _account(Path(f"/proc/{pid}/schedstat")).on_core_us * 1e-6
 
 
-def is_runnable(pid: int) -> bool:
-    """Whether the main thread runs or waits for a core, rather than sleeping; False where the system does not tell."""
+def sleeps(pid: int) -> bool:
+    """Whether no thread runs, waits for a core or is stopped: nobody holds the process up but itself.
+
+    True where the system does not tell.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "R"
+        stats = [(thread / "stat").read_text() for thread in Path(f"/proc/{pid}/task").iterdir()]
+        return not any(stat.rpartition(")")[2].split()[0] in "RTt" for stat in stats)
     except (OSError, IndexError):
-        return False
+        return True
 
 
-def waits_us(pid: int) -> dict[str, float]:
-    """Microseconds that each thread of a process has waited for a core so far; empty where the system does not tell."""
+def threads(pid: int) -> dict[str, Account]:
+    """The account of each thread of a process so far, exact while it is stopped; empty where the system tells none."""
     try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        found = list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
         return {}
-    return {thread.name: _schedstat(thread / "schedstat")[1] / 1e3 for thread in threads}
+    return {thread.name: _account(thread / "schedstat") for thread in found}
 
 
-def _schedstat(path: Path) -> tuple[int, int]:
-    """(nanoseconds on a core, nanoseconds waiting for one), zeros where unknown."""
+def since(before: Mapping[str, Account], after: Mapping[str, Account]) -> list[Account]:
+    """What each thread used between two looks; an empty account if there is none. A thread that ended is not in it."""
+    spent = []
+    for name, late in after.items():
+        early = before.get(name, Account())
+        spent.append(Account(late.on_core_us - early.on_core_us, late.waiting_us - early.waiting_us))
+    return spent or [Account()]
+
+
+def _account(path: Path) -> Account:
     try:
         on_core, waiting, *_ = path.read_text().split()
-        return int(on_core), int(waiting)
+        return Account(int(on_core) / 1e3, int(waiting) / 1e3)
     except (OSError, ValueError):
-        return 0, 0
+        return Account()

@@ -82,12 +82,17 @@ class Arena:
                 self.view(slot)[...] = next(values)
             self._tail(slot)[:] = FILLER
 
-    def tampered(self, slots: Sequence[Slot], inputs: Sequence[NDArray[Any]]) -> str:
-        """What was changed that should not have been, in words; empty if nothing."""
+    def changed(self, slots: Sequence[Slot], inputs: Sequence[NDArray[Any]]) -> str:
+        """Which input is no longer what was filled in, in words; empty if none."""
         values = iter(inputs)
         for slot in slots:
             if not slot.writable and not _same_bytes(self._raw(slot), next(values)):
                 return f"the input {slot.tensor.name!r} was changed"
+        return ""
+
+    def strayed(self, slots: Sequence[Slot]) -> str:
+        """Behind which buffer something was written, in words; empty if behind none."""
+        for slot in slots:
             if not (self._tail(slot) == FILLER).all():
                 return f"memory behind {slot.tensor.name!r} was written"
         return ""

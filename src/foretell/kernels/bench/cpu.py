@@ -1,8 +1,8 @@
 """The CPU bench: builds C++ candidates, checks them on fresh inputs, and times them paired with the reference.
 
-The candidate and the reference live in two processes of their own; this one, the judge, holds the expected results and
-never runs foreign code. They take turns, each stopped while the other runs, on inputs that rotate and that were flushed
-from every cache; so drift of a shared machine hits both alike and cancels in the ratio.
+The candidate and the reference live in two processes of their own, each under a keeper; this one, the judge, holds the
+expected results and never runs foreign code. They take turns, each stopped but for its calls, on inputs that it has
+never seen and that were flushed from every cache; drift of a shared machine hits both alike and cancels in the ratio.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from pathlib import Path
 
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu_device import detect_cpu
+from foretell.kernels.bench.faults import WorkerFault
 from foretell.kernels.bench.timing_lock import timing_lock
 from foretell.kernels.bench.trial import Bay, ReferenceFault, Trial
-from foretell.kernels.bench.worker import Worker, WorkerFault
+from foretell.kernels.bench.worker import Worker
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.device import Device
 from foretell.kernels.languages import cpp
@@ -29,9 +30,10 @@ from foretell.kernels.task import Task
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 
 METHOD = (
-    "cold data: every cache line of inputs and outputs is flushed before each run; code warm, threads awake; reference "
-    "and candidate in separate processes, interleaved in alternating order, inputs rotated; pairs that other processes "
-    "interrupted are taken again; median of paired ratios"
+    "cold data: new inputs in every run, every cache line of inputs and outputs flushed before it; code warm; timed "
+    "from outside, from the go until all threads have stopped, less an empty call on the same path: a kernel on one "
+    "thread by its time on a core, one on several by the clock; reference and candidate in separate processes, "
+    "interleaved in alternating order; pairs that other processes interrupted are taken again; median of paired ratios"
 )
 
 

@@ -8,8 +8,8 @@ import shutil
 from dataclasses import dataclass
 
 from foretell.kernels.bench.cpu_device import detect_cpu
+from foretell.kernels.bench.faults import WorkerFault
 from foretell.kernels.bench.probes import probe_candidate_process
-from foretell.kernels.bench.worker import WorkerFault
 from foretell.kernels.languages import cpp
 from foretell.kernels.sandbox import NoSandbox, available, unsafe
 from foretell.kernels.sandbox.probes.verdict import Verdict, probe_command, probe_server

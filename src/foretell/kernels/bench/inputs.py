@@ -1,13 +1,15 @@
-"""Input sets and what they must give: drawn afresh for every bench.
+"""Input sets and what they must give. A candidate never meets one twice, so nothing it remembers is of use.
 
 Those of the library are computed by the oracle in the judge's process, those of a user's operation by its own code in
-another.
+another. Sets are kept and used again for other candidates, whose processes share nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ from numpy.typing import NDArray
 from foretell.kernels.profiles import TASK_LIMITS
 from foretell.kernels.task import Oracle, Task, Tolerance, Workload, fill_array, tensor_bytes
 from foretell.kernels.tasks import cpu
+
+POOL_BYTES = 512 << 20  # of input sets kept for the next candidate, with what they must give
+_WITH_ORACLE = 4  # one in so many timed runs is judged by the oracle, the others by the reference on the same inputs
 
 
 @dataclass(frozen=True)
@@ -27,74 +32,101 @@ class Expected:
     high: NDArray[Any]
 
 
-def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance) -> Expected:
-    """|got - want| <= absolute + relative * |want| as bounds in the output's own type; integers must be equal."""
+def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance, times: float = 1.0) -> Expected:
+    """|got - want| <= times * (absolute + relative * |want|) as bounds in the output's own type; integers are equal."""
     if np.issubdtype(np.dtype(dtype), np.integer):
         exact = want.astype(dtype)
         return Expected(want, exact, exact)
-    room = tolerance.absolute + tolerance.relative * np.abs(want)
+    room = np.abs(want)
+    room *= times * tolerance.relative
+    room += times * tolerance.absolute
     return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype))
 
 
-@dataclass(frozen=True)
 class InputSet:
-    """Inputs of one workload from one seed, with what the outputs must be."""
+    """Inputs of one workload from one seed, with what the outputs must be, computed when first asked for.
 
-    inputs: tuple[NDArray[Any], ...]
-    expected: tuple[Expected, ...]
+    `by_oracle` says, for a timed run, that the oracle judges it, and not the reference's outputs.
+    """
+
+    def __init__(
+        self, inputs: Sequence[NDArray[Any]], expected: Callable[[], tuple[Expected, ...]], by_oracle: bool
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self._expected = expected
+        self.by_oracle = by_oracle
+
+    @cached_property
+    def expected(self) -> tuple[Expected, ...]:
+        return self._expected()
 
 
 def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[InputSet]:
     """An input set for each seed. Raises BadTask if a user's code cannot make them."""
     if task.files:
-        drawn = cpu.draw(task, workload, seeds)
-    elif task.oracle is not None:
-        drawn = [_by_oracle(task, task.oracle, workload, seed) for seed in seeds]
-    else:
+        return [
+            InputSet(inputs, lambda outputs=outputs: _bounds(task, outputs), by_oracle=True)  # type: ignore[misc]
+            for inputs, outputs in cpu.draw(task, workload, seeds)
+        ]
+    if task.oracle is None:
         raise ValueError(f"task {task.name} has no numpy oracle: it is measured on a GPU only")
-    return [
-        InputSet(
-            tuple(inputs),
-            tuple(expect(o, t.dtype, task.tolerance) for o, t in zip(outputs, task.outputs, strict=True)),
-        )
-        for inputs, outputs in drawn
-    ]
+    return [_from_library(task, task.oracle, workload, seed) for seed in seeds]
 
 
-def _by_oracle(
-    task: Task, oracle: Oracle, workload: Workload, seed: int
-) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    rng = np.random.default_rng(seed)
+def _from_library(task: Task, oracle: Oracle, workload: Workload, seed: int) -> InputSet:
+    rng = np.random.Generator(np.random.SFC64(seed))
     arrays = {tensor.name: fill_array(tensor, workload.sizes, rng) for tensor in task.inputs}
-    return list(arrays.values()), list(oracle(arrays, workload.sizes))
+    by_oracle = int(rng.integers(_WITH_ORACLE)) == 0
+    return InputSet(tuple(arrays.values()), lambda: _bounds(task, oracle(arrays, workload.sizes)), by_oracle)
+
+
+def _bounds(task: Task, outputs: Sequence[NDArray[Any]]) -> tuple[Expected, ...]:
+    return tuple(expect(o, t.dtype, task.tolerance) for o, t in zip(outputs, task.outputs, strict=True))
 
 
 class InputPool:
-    """Lazily drawn input sets of every workload, by index.
+    """Input sets of every workload, by index, drawn when first asked for.
 
-    Seeds come from `entropy`, which a bench takes from the operating system: no candidate can know them beforehand.
+    Seeds come from `entropy`, which a bench takes from the operating system: no candidate can know them beforehand. The
+    oldest sets are dropped once they take more than POOL_BYTES, and drawn again if they are asked for.
     """
 
     def __init__(self, task: Task, entropy: int) -> None:
         self._task = task
         self._entropy = entropy
-        self._sets: dict[tuple[str, int], InputSet] = {}
+        self._sets: OrderedDict[tuple[str, int], InputSet] = OrderedDict()
+        self._bytes = 0
 
     def get(self, workload: Workload, index: int) -> InputSet:
         if (workload.name, index) not in self._sets:
-            indices = range(index, index + self._at_once(workload))
+            set_bytes = self._set_bytes(workload)
+            indices = range(index, index + self._at_once(set_bytes))
             seeds = [self._seed(workload, each) for each in indices]
             for each, drawn in zip(indices, draw(self._task, workload, seeds), strict=True):
-                self._sets.setdefault((workload.name, each), drawn)
+                if (workload.name, each) not in self._sets:
+                    self._sets[workload.name, each] = drawn
+                    self._bytes += set_bytes
+            drawn_set = self._sets[workload.name, index]
+            self._drop_oldest()
+            return drawn_set
         return self._sets[workload.name, index]
 
-    def _at_once(self, workload: Workload) -> int:
+    def _drop_oldest(self) -> None:
+        while self._bytes > POOL_BYTES and len(self._sets) > 1:
+            (name, _), _ = self._sets.popitem(last=False)
+            workload = next(each for each in (*self._task.workloads, *self._task.extra) if each.name == name)
+            self._bytes -= self._set_bytes(workload)
+
+    def _set_bytes(self, workload: Workload) -> int:
+        """Inputs, and four times the outputs: in double precision, and their bounds."""
+        inputs = sum(tensor_bytes(tensor, workload.sizes) for tensor in self._task.inputs)
+        return max(1, inputs + 4 * sum(tensor_bytes(tensor, workload.sizes) for tensor in self._task.outputs))
+
+    def _at_once(self, set_bytes: int) -> int:
         """How many sets to draw at a time: several where each time costs a process."""
         if not self._task.files:
             return 1
-        tensors = (*self._task.inputs, *self._task.outputs)
-        bytes_per_set = max(1, sum(tensor_bytes(tensor, workload.sizes) for tensor in tensors))
-        return max(1, min(TASK_LIMITS.sets_per_call, TASK_LIMITS.bytes_per_call // bytes_per_set))
+        return max(1, min(TASK_LIMITS.sets_per_call, TASK_LIMITS.bytes_per_call // set_bytes))
 
     def _seed(self, workload: Workload, index: int) -> int:
         name = int.from_bytes(workload.name.encode()[-8:], "big")
@@ -112,3 +144,13 @@ def mismatch(got: NDArray[Any], expected: Expected) -> str:
     count = int(np.count_nonzero(wrong))
     values = f"got {got[first]:.6g}, expected {expected.want[first]:.6g}"
     return f"{count} of {got.size} values are wrong; at [{where}] {values}"
+
+
+def differs(got: NDArray[Any], reference: NDArray[Any], tolerance: Tolerance) -> str:
+    """How an output differs from the reference's on the same inputs, in words; empty when they agree.
+
+    Each may be off by the tolerance, so they may be apart by twice as much.
+    """
+    if np.array_equal(got, reference):
+        return ""
+    return mismatch(got, expect(np.array(reference), got.dtype.name, tolerance, times=2.0))

@@ -7,7 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from foretell.kernels.bench.arena import layout
-from foretell.kernels.bench.worker import Worker, WorkerFault
+from foretell.kernels.bench.faults import WorkerFault
+from foretell.kernels.bench.worker import Worker
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
@@ -66,7 +67,7 @@ def _held(artifact: Path, number: int) -> bool:
     try:
         slots = layout(task, sizes)
         worker.arrange(slots, sizes)
-        worker.run(_RUN_TIMEOUT_S)
+        worker.call(_RUN_TIMEOUT_S)
         return float(worker.arena.view(slots[-1]).reshape(-1)[0]) != 1.0
     except WorkerFault:
         return True

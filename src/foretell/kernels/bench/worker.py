@@ -1,246 +1,238 @@
-"""One candidate in its own process: started, told what to do line by line, paused, and killed with all it started."""
+"""One candidate in its own process, held by a keeper: stopped but for the calls it is told to make, and killed at last.
+
+The keeper (`native/`) is ours and trusted: it starts the process, stops and continues it, and holds the clock. The
+judge, here, fills and reads the shared memory only while the process is stopped, and says how long a call may take.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import select
 import signal
 import subprocess
-import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from foretell.kernels.bench import accounts
-from foretell.kernels.bench.arena import Arena, Slot, name_fault
+import numpy as np
+
+from foretell.kernels.bench import accounts, keeper
+from foretell.kernels.bench.arena import Arena, Slot
+from foretell.kernels.bench.faults import LAST_WORDS_BYTES, WorkerFault, fault, spoke_up
 from foretell.kernels.contention import Watch, usable_cores
-from foretell.kernels.languages.cpp import find_compiler
 from foretell.kernels.measurement import Status
 from foretell.kernels.sandbox import bubblewrapped, scrubbed_environment
-from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Sizes
 
 START_TIMEOUT_S = 10.0
 BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
 STARVED_PATIENCE = 30  # a worker that others keep from the processors may take this many times its limit
 WAIT_SHARE = 0.02  # of a run's time, spent waiting for a core, from which on the run counts as held up
-_LOOK_S = 0.25
-# What a shared object names if it uses the runner's threads, starts its own or finds such a function at run time.
-_THREADING = re.compile(
-    rb"\0(GOMP_|omp_|pthread_|thrd_|_ZNSt6thread|(clone|clone3|fork|vfork|syscall|dlsym|dlvsym|dlopen)\0)"
-)
+LEAST_WAIT_US = 20.0  # what threads that are continued at once may wait for their cores
+EMPTY_QUANTILE = 0.2  # of the empty calls: others may hold up any of them, and nobody can shorten one
+LEAST_US = 0.05  # no call takes less; noise of the empty call can say so
 ADDRESS_BYTES = 1 << 30
 ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
+_LOOK_S = 0.25
+_REPLY_BYTES = 256
+_EMPTY_KEPT = 64
+_EMPTY_FIRST = 8
 
 # A thread to each core: woken threads that share one for a while would be timed as waiting for each other.
-# Those that wait spin, so that the next parallel region finds them; between runs the whole process is stopped.
+# Those that wait spin, so that the next parallel region finds them; between calls the whole process is stopped.
 _THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads", "OMP_WAIT_POLICY": "active"}
-
-# What the runner says of a system call. A candidate can write such a line too, so its text is bounded.
-_CALL_NAME = re.compile(r"[a-z0-9_]{1,24}( \([a-z ]{1,16}\)| for writing)?")
+_TIMES = re.compile(r"(?:t( \d{1,15}){4}|e( \d{1,15}){2})")
+_ENDED = re.compile(r"([xk]) (\d{1,3})")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One call of a kernel: its time by the worker's clock and by this process's, and what held it up.
+    """One timed call of a kernel, less what an empty call on the same path takes.
 
-    `cpu_us` is how long the calling thread was on a core. `serial` says that the kernel has no other threads, so that
-    `cpu_us` is what the call takes where nobody else wants the cores. `preempted` is True if a thread lost its core
-    during the call, by the worker's count, and the kernel's accounting confirms that a thread had to wait for one. A
-    process with more threads than cores holds up itself.
+    `wall_us` is from the go until all threads have stopped, `cpu_us` its time on a core: all of it if there is one
+    thread (`serial`), else that of its longest thread. `preempted` is True if one of several threads had to wait for a
+    core. A process with more threads than cores holds up itself.
     """
 
-    inner_us: float
-    outer_us: float
+    wall_us: float
     cpu_us: float
     preempted: bool = False
     serial: bool = False
 
     @property
-    def overhead_us(self) -> float:
-        """What the judge's clock showed beyond the worker's."""
-        return self.outer_us - self.inner_us
-
-
-class WorkerFault(Exception):
-    """The candidate's process ended or strayed; `status` and the message say how."""
-
-    def __init__(self, status: Status, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-@cache
-def _runner() -> Path:
-    """The runner program, built once per compiler and source."""
-    source = Path(__file__).with_name("runner.cpp")
-    compiler = find_compiler()
-    key = hashlib.sha256((source.read_text() + compiler.version + str(os.uname().machine)).encode()).hexdigest()[:16]
-    program = cache_dir() / "runner" / key / "runner"
-    if not program.exists():
-        program.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
-            built = Path(scratch) / "runner"
-            command = [compiler.path, "-O2", "-fopenmp", "-std=c++20", "-o", str(built), str(source), "-ldl"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise WorkerFault(
-                    Status.INFRASTRUCTURE, f"the bench's runner does not build here:\n{done.stderr[:2000]}"
-                )
-            built.replace(program)
-    return program
-
-
-def is_serial(artifact: Path) -> bool:
-    """Whether a built kernel cannot have work done by other threads: it names nothing that would start or reach one."""
-    return _THREADING.search(artifact.read_bytes()) is None
+    def time_us(self) -> float:
+        """What the call takes: on a core if it is serial, which no other process can lengthen, else by the clock."""
+        return self.cpu_us if self.serial else self.wall_us
 
 
 class Worker:
     """A process that holds one built candidate and calls it on an arena when told.
 
-    Every method that talks to the process raises WorkerFault, with the process already dead, when the candidate
-    crashes, strays, runs out of time or does what it may not.
+    It is stopped whenever no method runs. Every method that talks to it raises WorkerFault, with the process already
+    dead, when the candidate crashes, strays, runs out of time or does what it may not.
     """
 
     def __init__(self, artifact: Path, arena_bytes: int) -> None:
         self.arena = Arena(arena_bytes)
-        self.confinement = "none"
+        self.serial = keeper.is_serial(artifact)
         self._slots: Sequence[Slot] = ()
         self._pending = b""
-        self._paused = False
-        self._pid: int | None = None
-        self._serial = is_serial(artifact)
+        self._descent: list[int] = []
+        self._empty: deque[tuple[float, ...]] = deque(maxlen=_EMPTY_KEPT)
+        self._process: subprocess.Popen[bytes] | None = None
         command_read, self._commands = os.pipe()
         self._replies, reply_write = os.pipe()
-        program = _runner()
-        limit = ADDRESS_BYTES + ADDRESS_BYTES_PER_CORE * (os.cpu_count() or 1) + arena_bytes
-        arguments = [str(program), str(artifact), str(command_read), str(reply_write), str(self.arena.fd)]
-        command = bubblewrapped([*arguments, str(arena_bytes), str(limit)], (program.parent, artifact.parent))
+        self._reports, report_write = os.pipe()
+        for fd in (self._reports, report_write):  # one who floods it waits for nobody
+            os.set_blocking(fd, False)
+        theirs = (command_read, reply_write, report_write)
         try:
-            self._process = subprocess.Popen(
-                command,
-                env=scrubbed_environment() | _THREADS,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(command_read, reply_write, self.arena.fd),
-                start_new_session=True,
-                cwd="/",
-            )
-        except OSError as error:
-            for fd in (self._commands, self._replies):
-                os.close(fd)
-            self.arena.close()
-            raise WorkerFault(Status.INFRASTRUCTURE, f"the worker could not be started: {error}") from error
+            self._start(artifact, (*theirs, self.arena.fd), arena_bytes)
+        except WorkerFault:
+            self.close()
+            raise
         finally:
-            os.close(command_read)
-            os.close(reply_write)
+            for fd in theirs:
+                os.close(fd)
         try:
-            self.confinement = self._answer("o", START_TIMEOUT_S)[0]
-            self._pid = accounts.innermost(self._process.pid)
+            self._answer("o", START_TIMEOUT_S)
+            self._descent = accounts.descent(self._process.pid) if self._process else []
+            for _ in range(_EMPTY_FIRST):
+                self._tell("E")
+                self._empty.append(self._times(self._answer("e", START_TIMEOUT_S)))
         except WorkerFault:
             self.close()
             raise
 
+    def _start(self, artifact: Path, descriptors: Sequence[int], arena_bytes: int) -> None:
+        program = keeper.program()
+        limit = ADDRESS_BYTES + ADDRESS_BYTES_PER_CORE * (os.cpu_count() or 1) + arena_bytes
+        numbers = [*descriptors, arena_bytes, limit, int(self.serial)]
+        command = [str(program), str(artifact), *map(str, numbers)]
+        try:
+            self._process = subprocess.Popen(
+                bubblewrapped(command, (program.parent, artifact.parent)),
+                env=scrubbed_environment() | _THREADS,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=descriptors,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            raise WorkerFault(Status.INFRASTRUCTURE, f"the worker could not be started: {error}") from error
+
     def arrange(self, slots: Sequence[Slot], sizes: Sizes) -> None:
-        """Tell the worker the arguments of the next runs."""
+        """Tell the worker the arguments of the next calls."""
         self._slots = slots
-        parts = [f"L {len(slots)}"] + [f"{s.offset} {s.bytes} {int(s.writable)}" for s in slots]
+        parts = [f"A {len(slots)}"] + [f"{s.offset} {s.bytes} {int(s.writable)}" for s in slots]
         parts += [str(len(sizes)), *(str(value) for value in sizes.values())]
         self._tell(" ".join(parts))
-        self._answer("l", START_TIMEOUT_S)
+        self._answer("a", START_TIMEOUT_S)
 
-    def flush(self) -> None:
-        """Push the arguments' memory out of every cache."""
-        self._tell("F")
-        self._answer("f", START_TIMEOUT_S)
-
-    def run(self, timeout_s: float) -> Run:
+    def call(self, timeout_s: float) -> None:
         """Call the kernel once."""
-        before_us = accounts.waits_us(self.pid)
-        started = time.perf_counter()
-        self._tell("R")
-        words = self._answer("r", timeout_s)
-        outer_us = (time.perf_counter() - started) * 1e6
-        inner_ns, cpu_ns, preemptions = (int(w) if w.lstrip("-").isdecimal() else 0 for w in (*words, "0", "0")[:3])
-        # A kernel that writes over its caller's stack can spoil the clock, never beyond what was waited.
-        inner_us = min(max(inner_ns / 1e3, 0.001), outer_us)
-        cpu_us = min(max(cpu_ns / 1e3, 0.001), inner_us)
-        after_us = accounts.waits_us(self.pid)
-        preempted = preemptions > 0 and self._had_to_wait(before_us, after_us, inner_us)
-        serial = self._serial and len(after_us) <= usable_cores()
-        return Run(inner_us, outer_us, cpu_us, preempted, serial)
+        self._tell("C")
+        self._answer("c", timeout_s)
 
-    @staticmethod
-    def _had_to_wait(before_us: dict[str, float], after_us: dict[str, float], inner_us: float) -> bool:
-        if len(after_us) > usable_cores():
-            return False
-        waited_us = max((after - before_us.get(thread, 0.0) for thread, after in after_us.items()), default=0.0)
-        return not after_us or waited_us > WAIT_SHARE * inner_us
+    def timed_call(self, timeout_s: float) -> Run:
+        """Push the arguments' memory out of every cache, then call the kernel once and time it."""
+        before = {} if self.serial else accounts.threads(self.pid)
+        self._tell("T")
+        wall_us, cpu_us, *empty_us = self._times(self._answer("t", timeout_s))
+        self._empty.append(tuple(empty_us))
+        empty_wall_us, empty_cpu_us = np.quantile(self._empty, EMPTY_QUANTILE, axis=0).tolist()
+        wall_us = max(wall_us - empty_wall_us, LEAST_US)
+        cpu_us = max(cpu_us - empty_cpu_us, LEAST_US)
+        if self.serial:
+            return Run(wall_us, cpu_us, serial=True)
+        after = accounts.threads(self.pid)
+        used = accounts.since(before, after)
+        longest_us = max(each.on_core_us for each in used) - empty_cpu_us / max(1, len(after))
+        waited_us = max(each.waiting_us for each in used)
+        crowded = len(after) > usable_cores()
+        preempted = not crowded and waited_us > LEAST_WAIT_US + WAIT_SHARE * wall_us
+        # Threads that ended meanwhile have no account any more, but their time is in that of the process.
+        return Run(wall_us, min(max(longest_us, cpu_us / usable_cores(), LEAST_US), wall_us), preempted)
 
     @property
     def pid(self) -> int:
         """The process that runs the kernel, inside whatever wraps it."""
-        return self._pid or accounts.innermost(self._process.pid)
+        if self._descent or self._process is None:
+            return self._descent[-1] if self._descent else 0
+        return accounts.descent(self._process.pid)[-1]
 
     def cpu_s(self) -> float:
-        """CPU seconds used so far."""
-        return accounts.cpu_s(self.pid)
-
-    def pause(self) -> None:
-        """Stop every thread of the candidate, so that nothing of it runs while another is timed or its output read."""
-        if not self._paused:
-            self._signal(signal.SIGSTOP)
-            self._paused = True
-
-    def resume(self) -> None:
-        if self._paused:
-            self._signal(signal.SIGCONT)
-            self._paused = False
+        """CPU seconds used so far by the candidate and its keeper."""
+        return sum(accounts.cpu_s(pid) for pid in self._descent[-2:] or [self.pid])
 
     def close(self) -> None:
         """Kill the process and everything in its session; safe to call twice."""
-        if self._process.poll() is None:
-            self._signal(signal.SIGKILL)
-        self._process.wait()
+        if self._process is not None:
+            self._kill()
         if self._commands >= 0:
-            os.close(self._commands)
-            os.close(self._replies)
-            self._commands = self._replies = -1
+            for fd in (self._commands, self._replies, self._reports):
+                os.close(fd)
+            self._commands = self._replies = self._reports = -1
             self.arena.close()
 
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):  # already gone: the next answer says how
-            os.killpg(self._process.pid, number)
+    def _kill(self) -> None:
+        assert self._process is not None
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def _tell(self, line: str) -> None:
-        self.resume()
         with contextlib.suppress(BrokenPipeError):  # dead: the answer that follows says how
             os.write(self._commands, line.encode() + b"\n")
 
-    def _answer(self, kind: str, timeout_s: float) -> list[str]:
+    def _answer(self, kind: str, timeout_s: float) -> str:
+        """The keeper's reply, which must be of that kind; the verdict is raised if the candidate's process ended."""
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
             if not self._readable(deadline - time.monotonic()) and not self._wait_longer(timeout_s):
-                self._signal(signal.SIGKILL)
-                self._process.wait()
+                self._kill()
                 raise WorkerFault(Status.TIMEOUT, f"did not finish within {timeout_s:.3g} s and was stopped")
-            chunk = os.read(self._replies, 4096)
-            if not chunk:
-                raise self._death()
+            chunk = os.read(self._replies, _REPLY_BYTES)
+            if not chunk or len(self._pending) + len(chunk) > _REPLY_BYTES:
+                raise self._garbled()
             self._pending += chunk
         line, _, self._pending = self._pending.partition(b"\n")
-        words = line.decode(errors="replace").split()
-        if words and words[0] == kind:
-            return words[1:] or [""]
-        self._signal(signal.SIGKILL)
-        raise self._fault(words)
+        reply = line.decode("ascii", errors="replace")
+        last_words = self._last_words()
+        if match := _ENDED.fullmatch(reply):
+            self._kill()
+            raise fault(last_words, match[1], int(match[2]), self._slots)
+        if last_words:
+            self._kill()
+            raise spoke_up()
+        if not reply.startswith(kind):
+            raise self._garbled()
+        return reply
+
+    def _times(self, reply: str) -> tuple[float, ...]:
+        """Microseconds by the clock and on a core, of a call and of an empty one before it."""
+        if not _TIMES.fullmatch(reply):
+            raise self._garbled()
+        return tuple(int(word) / 1e3 for word in reply.split()[1:])
+
+    def _last_words(self) -> bytes:
+        try:
+            return os.read(self._reports, LAST_WORDS_BYTES)
+        except BlockingIOError:
+            return b""
+
+    def _garbled(self) -> WorkerFault:
+        """Our own program died or spoke nonsense: nothing is known of the candidate."""
+        self._kill()
+        code = self._process.returncode if self._process else None
+        return WorkerFault(Status.INFRASTRUCTURE, f"the bench's keeper failed (exit status {code})")
 
     def _readable(self, wait_s: float) -> bool:
         return bool(select.select([self._replies], [], [], max(0.0, wait_s))[0])
@@ -257,43 +249,11 @@ class Worker:
             if self._readable(min(_LOOK_S, deadline - time.monotonic())):
                 return True
             had_its_time = accounts.main_thread_cpu_s(self.pid) - used_s > timeout_s
-            if had_its_time or watch.others_share() < BUSY_SHARE or not accounts.is_runnable(self.pid):
+            if had_its_time or watch.others_share() < BUSY_SHARE or accounts.sleeps(self.pid):
                 return False
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+        self._kill()
         raise WorkerFault(
             Status.INFRASTRUCTURE,
             f"did not finish within {STARVED_PATIENCE * timeout_s:.3g} s while other processes used "
             f"{watch.others_share():.0%} of the processors",
         )
-
-    def _fault(self, words: list[str]) -> WorkerFault:
-        """The verdict on a last line; a line that the runner does not write came from the candidate."""
-        self._process.wait()
-        match words:
-            case ["s", number, *rest] if number.isdecimal():
-                name = " ".join(rest)
-                call = name if _CALL_NAME.fullmatch(name) else f"number {number[:6]}"
-                return WorkerFault(Status.CHEAT, f"tried a forbidden system call: {call}")
-            case ["g", offset, *_] if offset.isdecimal():
-                message, to_input = name_fault(self._slots, int(offset))
-                return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
-            case ["v", address, number] if number.isdecimal():
-                return WorkerFault(Status.CRASH, f"{_signal_name(int(number))} at address {address}")
-            case ["e", *rest]:
-                return WorkerFault(Status.LAUNCH_ERROR, f"could not be loaded: {' '.join(rest)}")
-            case _:
-                return WorkerFault(Status.CHEAT, "wrote to the bench's own channel")
-
-    def _death(self) -> WorkerFault:
-        code = self._process.wait()
-        # bubblewrap reports a child's signal as 128 + number
-        number = -code if code < 0 else code - 128
-        if number > 0:
-            return WorkerFault(Status.CRASH, f"died of {_signal_name(number)}")
-        return WorkerFault(Status.CRASH, f"left the process with exit code {code} instead of returning")
-
-
-def _signal_name(number: int) -> str:
-    known = {int(each): each.name for each in signal.Signals}
-    return known.get(number, f"signal {number}")

@@ -1,0 +1,66 @@
+"""How a candidate's process ended, from its last words and its exit status: a closed grammar, and bounded."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+
+from foretell.kernels.bench.arena import Slot, name_fault
+from foretell.kernels.measurement import Status
+
+LAST_WORDS_BYTES = 1024
+# A candidate can write to the channel of last words too, so what may be on it is narrow, and it is one line.
+_FORBIDDEN = re.compile(r"s (\d{1,6}) ([a-z0-9_]{1,24}(?: \([a-z ]{1,16}\)| for writing)?)?\n")
+_STRAYED = re.compile(r"g (\d{1,18}) (\d{1,2})\n")
+_BAD_ACCESS = re.compile(r"v (-?\d{1,20}) (\d{1,2})\n")
+_NOT_LOADED = re.compile(r"e ([ -~]{1,490})\n")
+
+
+class WorkerFault(Exception):
+    """The candidate's process ended or strayed; `status` and the message say how."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def spoke_up() -> WorkerFault:
+    """The verdict on a candidate that wrote to the channel of last words and lived on, or wrote what nobody writes."""
+    return WorkerFault(Status.CHEAT, "wrote to the bench's own channel")
+
+
+def fault(last_words: bytes, kind: str, number: int, slots: Sequence[Slot]) -> WorkerFault:
+    """The verdict on a process that ended.
+
+    Args:
+        last_words: What it wrote before, at most LAST_WORDS_BYTES of it.
+        kind: `x` if it left with the exit code `number`, `k` if the signal `number` ended it.
+        slots: The buffers of its last call, to name those near which it strayed.
+    """
+    if not last_words:
+        return _silent(kind, number)
+    text = last_words.decode("ascii", errors="replace")
+    if match := _FORBIDDEN.fullmatch(text):
+        return WorkerFault(Status.CHEAT, f"tried a forbidden system call: {match[2] or f'number {match[1]}'}")
+    if match := _STRAYED.fullmatch(text):
+        message, to_input = name_fault(slots, int(match[1]))
+        return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
+    if match := _BAD_ACCESS.fullmatch(text):
+        return WorkerFault(Status.CRASH, f"{_signal_name(int(match[2]))} at address {match[1]}")
+    if match := _NOT_LOADED.fullmatch(text):
+        return WorkerFault(Status.LAUNCH_ERROR, f"could not be loaded: {match[1]}")
+    return spoke_up()
+
+
+def _silent(kind: str, number: int) -> WorkerFault:
+    if kind == "x":
+        return WorkerFault(Status.CRASH, f"left the process with exit code {number} instead of returning")
+    if number == signal.SIGSYS:
+        return WorkerFault(Status.CHEAT, "tried a forbidden system call: a handler of its own for those")
+    return WorkerFault(Status.CRASH, f"died of {_signal_name(number)}")
+
+
+def _signal_name(number: int) -> str:
+    known = {int(each): each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")

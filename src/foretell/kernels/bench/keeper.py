@@ -1,0 +1,53 @@
+"""The keeper: our own C++ program that holds a candidate's process, its clock and its caches, built when first used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from foretell.kernels.bench.faults import WorkerFault
+from foretell.kernels.languages.cpp import find_compiler
+from foretell.kernels.measurement import Status
+from foretell.kernels.store.locations import cache_dir
+
+_SOURCES = ("keeper.cpp", "runner.cpp", "doors.cpp", "native.h")
+# What a shared object names if it uses the runner's threads, starts its own or finds such a function at run time.
+_THREADING = re.compile(
+    rb"\0(GOMP_|omp_|__kmpc_|pthread_|thrd_|_ZNSt6thread|(clone|clone3|fork|vfork|syscall|dlsym|dlvsym|dlopen)\0)"
+)
+
+
+@cache
+def program() -> Path:
+    """The keeper as an executable, built once per compiler and source. Raises WorkerFault if it does not build."""
+    folder = Path(__file__).with_name("native")
+    compiler = find_compiler()
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in _SOURCES)
+    key = hashlib.sha256((text + compiler.version + str(os.uname().machine)).encode()).hexdigest()[:16]
+    target = cache_dir() / "keeper" / key / "keeper"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            built = Path(scratch) / "keeper"
+            sources = [str(folder / name) for name in _SOURCES if name.endswith(".cpp")]
+            command = [compiler.path, "-O2", "-fopenmp", "-std=c++20", "-o", str(built), *sources, "-ldl"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise WorkerFault(
+                    Status.INFRASTRUCTURE, f"the bench's keeper does not build here:\n{done.stderr[:2000]}"
+                )
+            built.replace(target)
+    return target
+
+
+def is_serial(artifact: Path) -> bool:
+    """Whether a built kernel names nothing that would start or reach another thread.
+
+    The process of such a kernel may start none, so its time on a core is all that it took.
+    """
+    return _THREADING.search(artifact.read_bytes()) is None

@@ -1,0 +1,157 @@
+// The walls around a candidate's process, put up by itself before it loads anything foreign.
+#include "native.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if __has_include(<linux/landlock.h>)
+#include <linux/landlock.h>
+#endif
+
+struct SystemCall {
+    int number;
+    const char* name;
+};
+
+// Names for the system calls that a hostile or careless kernel is likely to try. The numbers come from this machine's
+// headers, because they differ between architectures; newer architectures lack the older calls.
+static const SystemCall g_named_calls[] = {
+#ifdef SYS_open
+    {SYS_open, "open for writing"}, {SYS_creat, "creat"}, {SYS_mkdir, "mkdir"}, {SYS_rmdir, "rmdir"},
+    {SYS_rename, "rename"}, {SYS_link, "link"}, {SYS_symlink, "symlink"}, {SYS_unlink, "unlink"},
+    {SYS_chmod, "chmod"}, {SYS_fork, "fork"}, {SYS_vfork, "vfork"},
+#endif
+#ifdef SYS_renameat
+    {SYS_renameat, "renameat"},
+#endif
+#ifdef SYS_setrlimit
+    {SYS_setrlimit, "setrlimit"},
+#endif
+    {SYS_openat, "openat for writing"}, {SYS_mkdirat, "mkdirat"}, {SYS_renameat2, "renameat2"},
+    {SYS_linkat, "linkat"}, {SYS_symlinkat, "symlinkat"}, {SYS_unlinkat, "unlinkat"}, {SYS_fchmodat, "fchmodat"},
+    {SYS_mount, "mount"}, {SYS_unshare, "unshare"}, {SYS_memfd_create, "memfd_create"},
+    {SYS_clone, "clone (a new process)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
+    {SYS_tgkill, "tgkill (another process)"}, {SYS_ptrace, "ptrace"}, {SYS_setsid, "setsid"},
+    {SYS_setpgid, "setpgid"}, {SYS_prlimit64, "prlimit64 (to set)"}, {SYS_process_vm_readv, "process_vm_readv"},
+    {SYS_process_vm_writev, "process_vm_writev"}, {SYS_socket, "socket"}, {SYS_socketpair, "socketpair"},
+    {SYS_connect, "connect"}, {SYS_bind, "bind"}, {SYS_listen, "listen"}, {SYS_sendto, "sendto"},
+    {SYS_io_uring_setup, "io_uring_setup"},
+};
+
+const char* call_name(int number) {
+    for (const SystemCall& call : g_named_calls)
+        if (call.number == number) return call.name;
+    return "";
+}
+
+void close_files(const char* object) {
+#if __has_include(<linux/landlock.h>)
+    struct landlock_ruleset_attr attributes = {};
+    attributes.handled_access_fs = (1ULL << 13) - 1;  // every file right of the first Landlock version
+    int ruleset = (int)syscall(444, &attributes, sizeof attributes, 0);
+    if (ruleset < 0) return;
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", object);
+    if (char* slash = strrchr(folder, '/')) *slash = 0;
+    const char* readable[] = {"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu", folder};
+    for (const char* path : readable) {
+        int fd = open(path, O_PATH | O_CLOEXEC);
+        if (fd < 0) continue;
+        bool is_file = strcmp(path, "/etc/ld.so.cache") == 0;
+        struct landlock_path_beneath_attr rule = {};
+        rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
+        if (!is_file) rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+        rule.parent_fd = fd;
+        syscall(445, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+        close(fd);
+    }
+    syscall(446, ruleset, 0);
+    close(ruleset);
+#else
+    (void)object;
+#endif
+}
+
+#if defined(__x86_64__)
+#define OUR_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OUR_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+// A kernel computes: it needs memory, threads and clocks. Everything else traps, and the handler ends the process.
+bool close_calls(bool serial) {
+#ifdef OUR_ARCH
+    static const int allowed[] = {
+        SYS_read, SYS_write, SYS_writev, SYS_close, SYS_lseek, SYS_pread64, SYS_fstat, SYS_newfstatat, SYS_getdents64,
+        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk, SYS_mlock, SYS_munlock, SYS_mbind,
+        SYS_get_mempolicy, SYS_set_mempolicy, SYS_membarrier, SYS_futex, SYS_set_robust_list, SYS_get_robust_list,
+        SYS_set_tid_address, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rseq,
+        SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
+        SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_getrusage,
+        SYS_times, SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_getgid, SYS_geteuid, SYS_getegid, SYS_uname,
+        SYS_sysinfo, SYS_getrandom, SYS_exit, SYS_exit_group, SYS_restart_syscall, SYS_getcpu, SYS_faccessat,
+        SYS_readlinkat, SYS_statx, SYS_getcwd, SYS_ppoll,
+#if defined(__x86_64__)
+        SYS_arch_prctl, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_time, SYS_poll,
+#endif
+    };
+    enum { MOST = 256 };
+    static struct sock_filter code[MOST];
+    unsigned n = 0;
+    auto add = [&](struct sock_filter line) { code[n++] = line; };
+    const unsigned number_at = offsetof(struct seccomp_data, nr);
+    auto argument_at = [](int i) { return (unsigned)(offsetof(struct seccomp_data, args) + 8 * (unsigned)i); };
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0));
+    add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number_at));
+    for (int number : allowed) {
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
+        add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    }
+    // The C library tries the newer call first and falls back to the one whose flags can be read here.
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
+    add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
+    // What the runtime libraries ask without needing an answer.
+    const int harmless[] = {SYS_ioctl, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam};
+    for (int number : harmless) {
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
+        add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    }
+    // A call that is judged by one argument, which the filter loads; what follows returns, whichever way it turns out.
+    auto by_argument = [&](int number, int argument, unsigned short test, unsigned value, unsigned yes, unsigned no) {
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
+        add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(argument)));
+        add(BPF_JUMP((unsigned short)(BPF_JMP | test | BPF_K), value, 0, 1));
+        add(BPF_STMT(BPF_RET | BPF_K, yes));
+        add(BPF_STMT(BPF_RET | BPF_K, no));
+    };
+    const unsigned allow = SECCOMP_RET_ALLOW, trap = SECCOMP_RET_TRAP, ignore = SECCOMP_RET_ERRNO;
+    const unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
+    by_argument(SYS_prlimit64, 2, BPF_JEQ, 0, allow, trap);                    // limits may be read, not set
+    by_argument(SYS_clone, 0, BPF_JSET, CLONE_THREAD, serial ? trap : allow, trap);  // threads, not processes
+    by_argument(SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid(), allow, trap);      // signals to itself (abort needs it)
+    by_argument(SYS_openat, 2, BPF_JSET, writing, trap, allow);
+    // Where its own calling thread runs is its affair. A thread started later is not bound to a core, and nobody else
+    // is: the call does nothing, for the C library takes a refusal for a thread that could not be started.
+    by_argument(SYS_sched_setaffinity, 0, BPF_JEQ, 0, allow, ignore);
+    // The handler that reports a forbidden call stays.
+    by_argument(SYS_rt_sigaction, 0, BPF_JEQ, SIGSYS, SECCOMP_RET_KILL_PROCESS, allow);
+    add(BPF_STMT(BPF_RET | BPF_K, trap));
+    struct sock_fprog program = {(unsigned short)n, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+#else
+    (void)serial;
+    return false;
+#endif
+}

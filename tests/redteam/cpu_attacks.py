@@ -1,0 +1,173 @@
+"""Attacks on the timing and checking of the CPU bench, as C++ bodies of a softmax kernel.
+
+Each computes the right result somehow, and tries to have less time counted than that took, or to get by with less. An
+attack has succeeded if it is measured as `ok` and clearly faster than the honest kernel in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.kernels.bench.hostile import CORRECT, HEAD
+
+MORE = """\
+#include <atomic>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <thread>
+#include <vector>
+"""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """`outside` stands before the kernel, `body` in it; what the kernel must give, `honest` computes."""
+
+    name: str
+    body: str
+    outside: str = ""
+
+    def source(self) -> str:
+        kernel = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
+        return f"{HEAD}{MORE}{CORRECT}{self.outside}\n{kernel} {{\n{self.body}\n}}\n"
+
+
+# Results by a sample of their inputs.
+_MEMO = """
+struct Kept { uint64_t key; std::vector<float> out; };
+static std::vector<Kept> kept;
+static long hits = 0;
+static uint64_t key_of(const float* x, int64_t n) {
+    uint64_t key = 14695981039346656037ull ^ (uint64_t)n;
+    for (int64_t i = 0; i < n; i += 97) { uint32_t b; memcpy(&b, x + i, 4); key = (key ^ b) * 1099511628211ull; }
+    return key;
+}
+static bool recall(const float* x, float* out, int64_t n) {
+    const uint64_t key = key_of(x, n);
+    for (const Kept& each : kept)
+        if (each.key == key && (int64_t)each.out.size() == n) {
+            ++hits;
+            memcpy(out, each.out.data(), n * 4);
+            return true;
+        }
+    return false;
+}
+static void keep(const float* x, const float* out, int64_t n) {
+    if (kept.size() < 64) kept.push_back({key_of(x, n), std::vector<float>(out, out + n)});
+}
+"""
+
+# A thread that computes as soon as it sees other inputs, whether or not it was told to go.
+_EAGER = """
+struct Job { const float* x; int64_t rows, cols; };
+static Job job;
+static std::atomic<long> seen{0};
+static std::vector<float> early;
+static float first_seen = 0;
+static void watch() {
+    float last = 0;
+    for (;;) {
+        const Job now = job;
+        if (now.x == nullptr) continue;
+        const volatile float* x = now.x;
+        const float tail = x[now.rows * now.cols - 1];
+        if (tail == last) continue;
+        usleep(200);
+        last = x[now.rows * now.cols - 1];
+        honest(now.x, early.data(), now.rows, now.cols);
+        first_seen = last;
+        seen.fetch_add(1);
+    }
+}
+"""
+
+ATTACKS = (
+    Attack("remembers_results", "if (recall(x, out, rows * cols)) return; honest(x, out, rows, cols);"
+           " keep(x, out, rows * cols);", _MEMO),
+    Attack("remembers_results_but_not_always",
+           "if (hits % 4 != 3 && recall(x, out, rows * cols)) return; if (hits % 4 == 3) ++hits;"
+           " honest(x, out, rows, cols); keep(x, out, rows * cols);", _MEMO),
+    Attack("computes_before_the_go", """
+    static bool started = false;
+    if (!started || job.rows != rows || job.cols != cols || job.x != x) {
+        early.resize(rows * cols);
+        job = {x, rows, cols};
+        if (!started) std::thread(watch).detach();
+        started = true;
+        honest(x, out, rows, cols);
+        return;
+    }
+    const float tail = x[rows * cols - 1];
+    for (int spin = 0; spin < 100000 && first_seen != tail; ++spin) {}
+    if (first_seen == tail) memcpy(out, early.data(), rows * cols * 4); else honest(x, out, rows, cols);
+    """, _EAGER),
+    Attack("never_returns_and_answers_itself", """
+    for (;;) {
+        honest(x, out, rows, cols);
+        for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, "r 1000 1000 0\\n", 14); (void)n; }
+        raise(SIGSTOP);
+    }
+    """),
+    Attack("answers_itself_quietly", "for (;;) { honest(x, out, rows, cols); raise(SIGSTOP); }"),
+    Attack("answers_first_and_computes_then", "for (;;) { raise(SIGSTOP); honest(x, out, rows, cols); }"),
+    Attack("answers_while_a_thread_computes",
+           "std::thread([=] { honest(x, out, rows, cols); }).detach(); usleep(20); raise(SIGSTOP);"),
+    Attack("wakes_itself_by_a_timer", """
+    static timer_t timer; static bool made = false;
+    if (!made) { sigevent event{}; event.sigev_notify = SIGEV_SIGNAL; event.sigev_signo = SIGCONT;
+        timer_create(CLOCK_MONOTONIC, &event, &timer); itimerspec every{}; every.it_value.tv_nsec = 500000;
+        every.it_interval.tv_nsec = 500000; timer_settime(timer, 0, &every, nullptr); made = true; }
+    honest(x, out, rows, cols);
+    """),
+    Attack("a_thread_that_its_symbols_do_not_show", """
+    long flags = 0x10f00, result;
+    static char stack[1 << 16];
+#if defined(__aarch64__)
+    register long n asm("x8") = 220; register long a asm("x0") = flags;
+    register void* b asm("x1") = stack + sizeof stack;
+    asm volatile("svc 0" : "+r"(a) : "r"(n), "r"(b) : "memory"); result = a;
+#else
+    asm volatile("syscall" : "=a"(result) : "a"(56), "D"(flags), "S"(stack + sizeof stack) : "rcx", "r11", "memory");
+#endif
+    (void)result;
+    honest(x, out, rows, cols);
+    """),
+    Attack("makes_its_inputs_easy", """
+    static int calls = 0;
+    if (++calls > 6) { float* y = (float*)x; mprotect((void*)((uintptr_t)x & ~0xffffull), rows * cols * 4, 3);
+        mprotect((void*)x, rows * cols * 4, PROT_READ | PROT_WRITE); memset(y, 0, rows * cols * 4);
+        for (int64_t i = 0; i < rows * cols; ++i) out[i] = 1.0f / cols; return; }
+    honest(x, out, rows, cols);
+    """),
+    Attack("works_only_while_it_is_checked", """
+    static int calls = 0;
+    if (++calls > 6) { memset(out, 0, rows * cols * 4); return; }
+    honest(x, out, rows, cols);
+    """),
+    Attack("half_of_the_rows_once_it_is_timed", """
+    static int calls = 0;
+    honest(x, out, ++calls > 6 ? rows / 2 : rows, cols);
+    if (calls > 6) memcpy(out + rows / 2 * cols, out, (rows - rows / 2) * cols * 4);
+    """),
+    Attack("handles_forbidden_calls_itself", """
+    struct sigaction own{}; own.sa_handler = [](int) {}; sigaction(SIGSYS, &own, nullptr);
+    socket(AF_INET, SOCK_STREAM, 0);
+    honest(x, out, rows, cols);
+    """),
+    Attack("floods_the_channel", """
+    char text[4096]; memset(text, 'r', sizeof text);
+    for (long k = 0; k < 100000; ++k) for (int fd = 3; fd < 16; ++fd) { ssize_t n = write(fd, text, 4096); (void)n; }
+    honest(x, out, rows, cols);
+    """),
+    Attack("leaves_a_malformed_number", """
+    for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, "g 99999999999999999999999999 x\\n", 31); (void)n; }
+    _exit(4);
+    """),
+    Attack("slows_its_reference", """
+    for (int pid = 1; pid < 70000; ++pid) { cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+        if (pid != getpid()) sched_setaffinity(pid, sizeof one, &one); }
+    setpriority_of_all();
+    honest(x, out, rows, cols);
+    """, "#include <sys/resource.h>\nstatic void setpriority_of_all() { setpriority(PRIO_USER, 0, 19); }"),
+)  # fmt: skip

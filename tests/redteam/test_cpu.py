@@ -1,0 +1,62 @@
+"""Attacks on the CPU bench gain nothing, and honest kernels that look like them are measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from foretell.kernels.bench.cpu import CpuBench
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.library import get
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.profiles import BenchEffort
+from foretell.kernels.task import Workload
+from tests.redteam.cpu_attacks import ATTACKS, Attack
+from tests.redteam.cpu_controls import CONTROLS
+
+pytestmark = pytest.mark.timing
+
+TASK = replace(
+    get("softmax"), workloads=(Workload({"rows": 160, "cols": 256}),), extra=(Workload({"rows": 7, "cols": 33}),)
+)
+EFFORT = BenchEffort(run_timeout_s=5.0, slowest_ratio=20, most_pairs=8, busy_cap_s=2.0)
+MOST_GAIN = 1.5  # over the honest kernel within: what a busy machine may feign
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[CpuBench]:
+    bench = CpuBench(EFFORT)
+    yield bench
+    bench.close()
+
+
+def _measure(bench: CpuBench, attack: Attack) -> Measurement:
+    [(_, measurement)] = bench.measure(TASK, [Candidate(TASK.name, "cpp", attack.source())])
+    return measurement
+
+
+@pytest.fixture(scope="module")
+def honest_speedup(bench: CpuBench) -> float:
+    outcome = _measure(bench, CONTROLS[0])
+    assert outcome.ok and outcome.speedup is not None, outcome.message
+    return outcome.speedup
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_gains_nothing(bench: CpuBench, honest_speedup: float, attack: Attack) -> None:
+    affinity, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
+    outcome = _measure(bench, attack)
+    assert outcome.status not in (Status.COMPILE_ERROR, Status.LAUNCH_ERROR, Status.INFRASTRUCTURE), outcome.message
+    if outcome.ok:
+        assert outcome.low is not None and outcome.low < MOST_GAIN * honest_speedup
+    assert outcome.message.isprintable()
+    assert os.sched_getaffinity(0) == affinity and os.getpriority(os.PRIO_PROCESS, 0) == priority
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+def test_an_honest_kernel_is_measured(bench: CpuBench, control: Attack) -> None:
+    outcome = _measure(bench, control)
+    assert outcome.status is Status.OK, outcome.message
