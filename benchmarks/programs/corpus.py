@@ -1,7 +1,7 @@
 """How well `program` orders candidates of our own corpus, beside the dry run alone, with nothing fitted to either.
 
-    python -m benchmarks.programs.corpus CACHE --record [--each 30] [--processes 16] [--seconds 300]
-    python -m benchmarks.programs.corpus CACHE            # writes benchmarks/results/programs_corpus.json
+    python -m benchmarks.programs.corpus --record [--each 30] [--processes 16] [--seconds 300]
+    python -m benchmarks.programs.corpus [--dry-runs FOLDER]   # writes benchmarks/results/programs_corpus.json
 
 A seeded sample of each operation's working candidates, on the first workload that was measured; device time of the
 bench (graph replay, cold cache) is compared with `device_us`. Operations take turns, so that a recording that
@@ -11,7 +11,6 @@ was cut short has about equally many of each.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import random
@@ -22,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.programs.evaluate import recorded
 from benchmarks.programs.observations import keep_observations
 from benchmarks.programs.record import Job, record_all
 from foretell.belief import spearman
@@ -55,8 +53,7 @@ def sample(each: int, operations: int | None = None) -> list[dict[str, Any]]:
 
 def job_of(row: dict[str, Any]) -> Job:
     workload = row["workloads"][0]["name"]
-    key = hashlib.sha256("\0".join((row["task"], workload, row["source"])).encode()).hexdigest()[:32]
-    return Job(key, partial(get, row["task"], "gpu"), workload, row["source"], row["language"], DEVICE)
+    return Job(partial(get, row["task"], "gpu"), workload, row["source"], row["language"], DEVICE)
 
 
 def dry_run_us(row: dict[str, Any]) -> float | None:
@@ -69,19 +66,18 @@ def dry_run_us(row: dict[str, Any]) -> float | None:
     return estimated_us(build, DEVICE, waves)["together"]
 
 
-def evaluated(rows: list[dict[str, Any]], cache: Path) -> dict[str, Any]:
+def evaluated(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Rank correlations within operations, and errors, of the rows that were recorded."""
     groups: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     bounds: dict[str, list[float]] = defaultdict(list)
     families: dict[str, set[str]] = defaultdict(set)
     refused = 0
     for row in rows:
-        program, reason = recorded(cache, job_of(row).key)
-        dry = dry_run_us(row)
-        if program is None or dry is None:
-            refused += bool(reason)
+        recording, dry = job_of(row).recording(), dry_run_us(row)
+        if recording.program is None or dry is None:
+            refused += recording.program is None
             continue
-        times, measured = times_of(program, DEVICE), float(row["workloads"][0]["candidate_us"])
+        times, measured = times_of(recording.program, DEVICE), float(row["workloads"][0]["candidate_us"])
         groups[row["task"]].append((times.device_us, dry, measured))
         families[row["family"]].add(row["task"])
         longest = max(times.steps, key=lambda step: step.us)
@@ -121,7 +117,7 @@ def _ranks(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cache", type=Path)
+    parser.add_argument("--dry-runs", type=Path, help="keep dry runs of launches in this folder")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--each", type=int, default=30)
     parser.add_argument("--operations", type=int, help="evaluate a seeded sample of so many operations")
@@ -130,10 +126,11 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = sample(arguments.each, arguments.operations)
     if arguments.record:
-        record_all([job_of(row) for row in rows], arguments.cache, arguments.processes, arguments.seconds)
+        record_all([job_of(row) for row in rows], arguments.processes, arguments.seconds)
         return
-    keep_observations(arguments.cache / "observations")
-    report = evaluated(rows, arguments.cache)
+    if arguments.dry_runs:
+        keep_observations(arguments.dry_runs)
+    report = evaluated(rows)
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps({key: value for key, value in report.items() if not key.startswith("by_")}, indent=1))
 

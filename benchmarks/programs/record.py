@@ -1,18 +1,16 @@
 """Programs of the shared table's rows, reference and candidate, for the GPU that each row was timed on.
 
-    python -m benchmarks.programs.record TABLE.parquet CACHE [--part development --part held_out] [--processes 16]
+    python -m benchmarks.programs.record TABLE.parquet [--part development --part held_out] [--processes 16]
 
-No GPU is needed. Each recording has a sandboxed process of its own, since the code is foreign; what is in CACHE
-already (`<key>.json.gz`, an answer of `record.job.encoded`) is skipped, so the command can be stopped and resumed.
-Cells with several timed candidates come first. Of held-out rows nothing is shown but keys, seconds and outcomes.
+No GPU is needed. Each recording has a sandboxed process of its own, since the code is foreign; recordings go to the
+user's cache (`FORETELL_CACHE`), where `foretell eval` finds them, and what is there already is skipped, so the command
+can be stopped and resumed. Cells with several timed candidates come first. Of held-out rows nothing is shown but
+seconds and outcomes.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import hashlib
-import json
 import math
 import random
 import time
@@ -25,48 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.programs.split import committed, family_of, rows_of
+from foretell.kernels.bench.gpu.builders import prepare_extensions
+from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.device import Device
+from foretell.kernels.evaluate.foreign import foreign_device, reference_text, subject_of
+from foretell.kernels.forecast.program import PROBLEM
+from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task
+from foretell.kernels.tasks import BadTask, kernelbench
 
 SEED = 5
 MOST_OF_A_CELL = 12
-# What stands for a reference where the table gives sizes alone.
-_PRODUCT = """import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, a, b):
-        return torch.matmul(a, b)
-
-
-def get_inputs():
-    return [torch.randn({m}, {k}, dtype=torch.{dtype}), torch.randn({k}, {n}, dtype=torch.{dtype})]
-
-
-def get_init_inputs():
-    return []
-"""
-_DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
-
-
-def reference_text(row: Mapping[str, Any]) -> str | None:
-    """The reference program of a row; a product's is written from its sizes; None if nothing is known."""
-    if row["reference_code"]:
-        return str(row["reference_code"])
-    shapes = json.loads(row["shapes_json"] or "{}")
-    if not isinstance(shapes, dict):
-        return None
-    if isinstance(shapes.get("N"), int):
-        shapes = shapes | dict.fromkeys(("m", "n", "k"), shapes["N"])
-    if not all(isinstance(shapes.get(name), int) for name in ("m", "n", "k")):
-        return None
-    return _PRODUCT.format(**{n: shapes[n] for n in "mnk"}, dtype=_DTYPES.get(shapes.get("dtype", "fp32"), "float32"))
-
-
-def key_of(reference: str, candidate: str | None, architecture: str) -> str:
-    """Name of a recording in the cache."""
-    digest = hashlib.sha256("\0".join((reference, candidate or "", architecture)).encode())
-    return digest.hexdigest()[:32]
 
 
 def is_timed(row: Mapping[str, Any]) -> bool:
@@ -105,66 +72,48 @@ def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 class Job:
     """A recording to be made: of a candidate, or of the task's reference if there is no source."""
 
-    key: str
     task: Callable[[], Task]
     workload: str | None
     source: str | None
     language: str
     device: Device
 
+    def recording(self) -> Recording:
+        """The recording, made now unless it was before. Raises BadTask if the task's text is not a problem."""
+        task = self.task()
+        workload = next(each for each in task.workloads if self.workload in (None, each.name))
+        return recording_of(task, workload, self.source, self.language, self.device)
+
 
 def jobs(rows: list[dict[str, Any]]) -> Iterator[Job]:
     """The recordings that rows of the shared table need, once each."""
-    from foretell.kernels.evaluate.foreign import foreign_device
-    from foretell.kernels.languages.python_source import language_of
-    from foretell.kernels.tasks import kernelbench
-
-    seen: set[str] = set()
+    seen: set[tuple[str, str | None, str]] = set()
     for row in rows:
-        reference = reference_text(row)
-        if reference is None:
-            continue
-        device, source = foreign_device(row["gpu"]), str(row["candidate_code"])
-        task = partial(kernelbench.from_text, reference, "problem")
-        for job in (
-            Job(key_of(reference, None, ""), task, None, None, "torch", device),
-            Job(key_of(reference, source, device.toolchain), task, None, source, language_of(source), device),
-        ):
-            if job.key not in seen:
-                seen.add(job.key)
-                yield job
+        reference, device = reference_text(row), foreign_device(row["gpu"])
+        task = partial(kernelbench.from_text, reference, PROBLEM)
+        subject = subject_of(row)
+        for source, language in ((None, "torch"), (subject.executed, subject.candidate.language)):
+            if reference and (reference, source, device.name) not in seen:
+                seen.add((reference, source, device.name))
+                yield Job(task, None, source, language, device)
 
 
-def record_all(todo: Iterable[Job], cache: Path, processes: int, seconds: float) -> None:
+def record_all(todo: Iterable[Job], processes: int, seconds: float) -> None:
     """Record what is not in the cache yet, each in a sandboxed process of its own; none is begun after `seconds`."""
-    from foretell.kernels.bench.gpu.builders import prepare_extensions
-    from foretell.kernels.record.apart import record_apart
-    from foretell.kernels.record.job import encoded
-    from foretell.kernels.tasks import BadTask
-
-    cache.mkdir(parents=True, exist_ok=True)
     prepare_extensions("cuda")  # once, before many threads ask for it
     deadline = time.monotonic() + seconds
 
     def one(job: Job) -> str:
-        path = cache / f"{job.key}.json.gz"
-        if path.exists():
-            return "recorded before"
         if time.monotonic() > deadline:
             return "not begun"
         started = time.perf_counter()
         try:
-            task = job.task()
-            workload = next(each for each in task.workloads if job.workload in (None, each.name))
-            recording = record_apart(task, workload, job.source, job.language, job.device)
-            answer, outcome = encoded(recording), str(recording.refusal.reason) if recording.refusal else "recorded"
-        except BadTask as error:
-            answer, outcome = json.dumps({"programs": [], "failure": str(error)[:600]}).encode(), "bad task"
-        unfinished = path.with_suffix(".partial")
-        unfinished.write_bytes(gzip.compress(answer, 6))
-        unfinished.replace(path)
-        kind = "candidate" if job.source else "reference"
-        print(f"{job.key} {kind} {time.perf_counter() - started:.1f} s, {outcome}", flush=True)
+            recording = job.recording()
+            outcome = str(recording.refusal.reason) if recording.refusal else "recorded"
+        except BadTask:
+            outcome = "bad task"
+        kind = "extension" if "__global__" in (job.source or "") else "candidate" if job.source else "reference"
+        print(f"{kind} {time.perf_counter() - started:.1f} s, {outcome}", flush=True)
         return outcome
 
     with ThreadPoolExecutor(processes) as pool:
@@ -174,7 +123,6 @@ def record_all(todo: Iterable[Job], cache: Path, processes: int, seconds: float)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
-    parser.add_argument("cache", type=Path)
     parser.add_argument("--rows", type=int, help="the first so many rows of the order; default: all")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no recording after that time")
@@ -185,7 +133,7 @@ def main() -> None:
     todo = list(jobs(rows))
     groups = {row["split_group"] for row in rows}
     print(f"{len(rows)} rows of {len(groups)} problems, {len(todo)} recordings", flush=True)
-    record_all(todo, arguments.cache, arguments.processes, arguments.seconds)
+    record_all(todo, arguments.processes, arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foretell.kernels.evaluate.figures import FIGURES
+from foretell.kernels.evaluate.figures import FIGURES, POOLED
 from tests.cli.conftest import Invoke
 from tests.kernels.evaluate.world import corpus_rows, foreign_row, write_corpus, write_foreign
 
@@ -93,6 +93,52 @@ def test_a_table_of_others(invoke: Invoke, corpus: Path, own_place: Path, tmp_pa
     assert {r["split"] for r in found["results"]} == {"all"} and found["results"][0]["candidates"] == 27
     one = invoke("eval", "--data", foreign, "--forecaster", "roofline", "--split", "one", "--resamples", "5")
     assert one.exit_code == 0 and "one: 9 candidates of 1 operations" in one.output
+
+
+def test_a_table_of_others_split_by_a_file_is_reported_by_gpu_and_logged(
+    invoke: Invoke, own_place: Path, tmp_path: Path
+) -> None:
+    rows = [foreign_row(cell, i) for cell in range(3) for i in range(9)]
+    rows.append(foreign_row(0, 0, row_id="other", cell_id="other", gpu="MI300X"))
+    table = write_foreign(tmp_path / "f.parquet", rows)
+    (own_place / "split.json").write_text(
+        json.dumps({"parts": {"development": ["level1/1", "level1/2"], "held_out": ["gemm/2048"]}})
+    )
+    usual = ("eval", table, "--parts", "split.json", "--forecaster", "roofline", "--resamples", "20")
+    done = invoke(*usual, "--out", "e.json", "--log", "log.jsonl")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "there is no description of the GPU MI300X: its rows are left out" in said
+    assert "development: 18 candidates of 2 operations" in said and "roofline on development, by GPU" in said
+    (one,) = json.loads((own_place / "e.json").read_text())["results"]
+    assert len(one["by_device"]) == 2 and "NVIDIA GeForce RTX 4090" in one["by_device"]
+    assert set(one["by_origin"]) == {"one", "two"}
+    assert set(one["by_origin"]["one"]["figures"]) == set(POOLED)
+    refused = invoke(*usual, "--split", "held-out")
+    assert refused.exit_code == 2 and "an evaluation on held_out is not logged" in " ".join(refused.output.split())
+    assert invoke(*usual, "--split", "held-out", "--log", "log.jsonl").exit_code == 0
+    first, second = map(json.loads, (own_place / "log.jsonl").read_text().splitlines())
+    assert (first["split"], second["split"], second["forecaster"]) == ("development", "held_out", "roofline")
+    assert first["table"] == second["table"] and len(first["table"]["sha256"]) == 64 and first["commit"]
+    assert second["candidates"] == 9 and set(second["figures"]) == set(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "does not say which problem is in which split"),
+        ('{"parts": {"development": ["a"], "held_out": ["a"]}}', "has a problem in two splits"),
+        ('{"parts": {"mine": ["level1/1"]}}', "no split was chosen expected: --split with one of mine"),
+        ('{"parts": {"development": ["a"]}}', "no candidate of development is left to judge"),
+    ],
+)
+def test_a_file_of_parts_that_does_not_do(
+    invoke: Invoke, own_place: Path, tmp_path: Path, text: str, says: str
+) -> None:
+    table = write_foreign(tmp_path / "f.parquet", [foreign_row(0, i) for i in range(4)])
+    (own_place / "split.json").write_text(text)
+    done = invoke("eval", table, "--parts", "split.json", "--forecaster", "roofline")
+    assert done.exit_code == 2 and says in " ".join(done.output.split())
 
 
 def test_a_narrow_terminal_leaves_intervals_out(invoke: Invoke, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,27 +16,30 @@ from foretell.cli.options import MAX_RESAMPLES, Seed, count, natural
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from foretell.kernels.evaluate.controls import Past
     from foretell.kernels.evaluate.data import Data
     from foretell.kernels.evaluate.pools import Pool, Tier
-    from foretell.kernels.evaluate.result import Result
     from foretell.kernels.protocols import Forecaster
 
 HERE = Path("data")
 USUAL = ("constant", "random", "roofline", "features")
 HELP = "foretell eval --help"
-LABEL_WIDTH, INTERVAL_WIDTH = 40, 25  # columns; where they do not fit, the terminal shows no intervals
 
 
 @plainly
 def evaluate(
+    table: Annotated[
+        Path | None, typer.Argument(metavar="[TABLE]", help="The same as --data.", show_default=False)
+    ] = None,
     forecaster: Annotated[
         list[str] | None,
         typer.Option(
             "--forecaster",
             metavar="FORECASTER",
             help="A forecaster to judge (may be repeated).",
-            show_default=", ".join(USUAL),
+            show_default=", ".join(USUAL) + "; program:eager too for a table of others",
             autocompletion=names.one_of(names.EVAL_FORECASTERS),
         ),
     ] = None,
@@ -46,11 +49,15 @@ def evaluate(
             "--split",
             metavar="SPLIT",
             help="Rows to judge on (may be repeated).",
-            show_default="the held-out splits, else all",
+            show_default="the held-out splits, else all; development with --parts",
             autocompletion=names.one_of(names.SPLITS),
         ),
     ] = None,
     data: Annotated[Path, typer.Option(metavar="CORPUS", help="The folder of the corpus, or one Parquet file.")] = HERE,
+    parts: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON that names the problems of each split of a table of others."),
+    ] = None,
     tier: Annotated[
         str | None,
         typer.Option(
@@ -78,58 +85,108 @@ def evaluate(
     seed: Seed = 0,
     as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the JSON document here.")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="Append date, commit, table and figures to this file.")
+    ] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page with charts here.")
     ] = None,
 ) -> None:
     """Judge forecasters on recorded measurements: accuracy, calibration, ranking, failures found."""
+    from foretell.cli.evaluation import show
+    from foretell.kernels.evaluate import log as evaluations
     from foretell.kernels.evaluate.judge import judge
     from foretell.kernels.evaluate.metrics import assess
 
-    for path in (out, html_file):
+    data = table or data
+    for path in (out, html_file, log):
         if path is not None and path.is_dir():
             raise BadInput(f"{path} is a directory", "the name of a file to write", str(path / "evaluation"))
-    chosen = list(dict.fromkeys(forecaster or USUAL))
     with _as_bad_input():
         with progress_console().status("reading"):
-            rows = _read(data)
+            rows = _read(data, parts)
+            splits = [name.replace("-", "_") for name in split or ()] or rows.default_splits()
+            _check_logged(rows, splits, log)
             shown = _tier(tier, rows)
-            parts = {name: _limited(rows.pools(name, shown), limit, seed) for name in split or rows.default_splits()}
-            known = _past(rows, past) if {"constant", "random"} & set(chosen) else None
+            judged_on = {name: _limited(rows.pools(name, shown), limit, seed) for name in splits}
+            chosen, known = _chosen(forecaster, rows, past)
         for warning in rows.warnings():
             progress_console().print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
         tellers = {name: _forecaster(name, known, seed) for name in chosen}
         results = []
-        for part, pools in parts.items():
+        for part, pools in judged_on.items():
             _check_some_left(part, pools, learn)
             for name, teller in tellers.items():
-                with progress_console().status(f"{name} on {part}"):
-                    judged = judge(teller, pools, learn, seed)
+                with progress_console().status(f"{name} on {part}") as status:
+                    judged = judge(teller, pools, learn, seed, _progress(status, f"{name} on {part}", pools))
                     results.append(assess(judged, name, part, seed, resamples))
     settings = {"data": data.name or str(data), "tier": shown, "learn": learn, "limit": limit or "none", "seed": seed}
-    told = {"settings": settings | {"resamples": resamples}, "results": [r.to_dict() for r in results]}
+    settings |= {"resamples": resamples}
+    told = {"settings": settings, "results": [r.to_dict() for r in results]}
     if as_json:
         document(told)
     else:
-        _show(results)
+        show(results, rows.foreign)
+    if log is not None:
+        evaluations.append(log, data, results, settings)
     if out is not None:
         _write_json(out, told)
     if html_file is not None:
         from foretell.report.evaluation import write_evaluation
 
         write_evaluation(results, settings, html_file)
-    for path in (out, html_file):
+    for path in (out, html_file, log):
         if path is not None:
             people(as_json).print(str(path), soft_wrap=True, markup=False)
 
 
-def _read(path: Path) -> Data:
+def _progress(status: Status, label: str, pools: Sequence[Pool]) -> Callable[[int], None]:
+    """Show how many candidates were forecast so far."""
+    total, made = sum(map(len, pools)), 0
+
+    def done(count: int) -> None:
+        nonlocal made
+        made += count
+        status.update(f"{label}: {made} of {total} candidates")
+
+    return done
+
+
+def _check_logged(rows: Data, splits: Sequence[str], log: Path | None) -> None:
+    """Refuse looks at a part of a split table that is not for development, unless they are logged."""
+    from foretell.kernels.evaluate.data import DEVELOPMENT
+
+    held_out = [name for name in splits if name in rows.parts and name != DEVELOPMENT]
+    if held_out and log is None:
+        raise BadInput(f"an evaluation on {held_out[0]} is not logged", "--log FILE, a file that is committed", HELP)
+    if rows.parts and not splits:
+        raise BadInput("no split was chosen", f"--split with one of {', '.join(rows.parts)}", HELP)
+
+
+def _chosen(names: list[str] | None, rows: Data, folder: Path) -> tuple[list[str], Past | None]:
+    """The forecasters to judge, and what the controls among them know.
+
+    Without names: the usual, of which the controls are left out for a table of others if nothing is known to them.
+    """
+    controls = {"constant", "random"}
+    if names:
+        chosen = list(dict.fromkeys(names))
+        return chosen, _past(rows, folder) if controls & set(chosen) else None
+    if not rows.foreign:
+        return list(USUAL), _past(rows, folder)
+    try:
+        return [*USUAL, "program:eager"], _past(rows, folder)
+    except BadInput:
+        return [*(name for name in USUAL if name not in controls), "program:eager"], None
+
+
+def _read(path: Path, parts: Path | None = None) -> Data:
     from foretell.cli.corpus import is_absent, no_corpus
     from foretell.kernels.evaluate.data import read
 
     if is_absent(path):
         raise no_corpus(path, "foretell eval --data FOLDER (or FILE.parquet, docs/evaluation.md)")
-    return read(path)
+    return read(path, parts)
 
 
 def _tier(wanted: str | None, rows: Data) -> Tier:
@@ -204,38 +261,6 @@ def _as_bad_input() -> Iterator[None]:
         raise BadInput(str(error), error.expected, HELP) from error
     except NoPast as error:
         raise BadInput(str(error), "training rows of that kind of device", "--past FOLDER") from error
-
-
-def _show(results: Sequence[Result]) -> None:
-    from rich.table import Table
-
-    from foretell.kernels.evaluate.figures import FIGURES, MAIN
-    from foretell.report.evaluation import best, shown
-    from foretell.report.numbers import percent, seconds
-
-    console = people()
-    for split in dict.fromkeys(r.split for r in results):
-        ours = [r for r in results if r.split == split]
-        one = ours[0]
-        head = f"{split}: {one.candidates} candidates of {one.operations} operations, {one.failures} failures"
-        table = Table(title=head, title_justify="left", title_style="bold", caption_justify="left")
-        table.add_column("")
-        roomy = console.width >= LABEL_WIDTH + INTERVAL_WIDTH * len(ours)
-        for r in ours:
-            table.add_column(r.forecaster, justify="right")
-        for name in MAIN:
-            figure = FIGURES[name]
-            ahead = best(figure, [r.figures[name].value for r in ours])
-            cells = []
-            for i, r in enumerate(ours):
-                value, interval = shown(r.figures[name])
-                strong = f"[bold green]{value}[/]" if i in ahead else value
-                cells.append(f"{strong} [dim]{interval}[/]" if interval and roomy else strong)
-            table.add_row(f"{figure.label} [dim]{figure.arrow}[/]", *cells)
-        table.add_row("time per forecast", *(seconds(r.seconds_each) for r in ours))
-        if any(r.troubles for r in ours):
-            table.add_row("forecasts in trouble", *(percent(r.troubles_share, 1) for r in ours))
-        console.print(table)
 
 
 def _write_json(path: Path, told: dict[str, Any]) -> None:

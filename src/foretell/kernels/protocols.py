@@ -61,10 +61,19 @@ class Build:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a forecaster is asked about: a candidate and, once it has been built, what the build showed."""
+    """What a forecaster is asked about: a candidate and, once it has been built, what the build showed.
+
+    `original` is the text to execute if the candidate's is redacted, as those of a table are.
+    """
 
     candidate: Candidate
     build: Build | None = None
+    original: str | None = None
+
+    @property
+    def executed(self) -> str:
+        """The text that runs when the candidate does."""
+        return self.candidate.source if self.original is None else self.original
 
 
 class Bench(Protocol):

@@ -205,7 +205,8 @@ class TestForeign:
         gemm, plain, _ = read(write_foreign(tmp_path / "f.parquet", self._rows())).pools("all", "source")
         sizes = gemm.task.workloads[0].sizes
         assert sizes == {"m": 2048, "n": 2048, "k": 2048} and gemm.task.flops(sizes) == 2.0 * 2048**3
-        assert "a @ b" in gemm.task.references["torch"]
+        assert "torch.matmul(a, b)" in gemm.task.references["torch"]
+        assert "torch.randn(2048, 2048, dtype=torch.float32)" in gemm.task.references["torch"]
         assert plain.task.references["torch"] == "import torch\n"
         assert plain.task.flops({}) == 0.0 and plain.task.least_bytes({}) == 4.0
 

@@ -11,7 +11,17 @@ _REFERENCE = "import torch\n"
 
 def _row(cell: str, number: int, group: str = "kernelbench/level1/1", **changed: Any) -> dict[str, Any]:
     row = {"cell_id": cell, "split_group": group, "status": "ok", "clean": True, "candidate_ms": 1.0, "speedup": None}
-    return row | {"gpu": "A100", "reference_code": _REFERENCE, "candidate_code": f"{cell} {number}"} | changed
+    return (
+        row
+        | {
+            "gpu": "A100",
+            "reference_code": _REFERENCE,
+            "candidate_code": f"{cell} {number}",
+            "language": "cuda",
+            "op_id": group,
+        }
+        | changed
+    )
 
 
 def test_cells_that_can_be_ranked_come_first_and_products_by_shape_last() -> None:

@@ -1,26 +1,35 @@
-"""Recordings of references and candidates, made once: what was recorded before is read back from the user's cache."""
+"""Recordings of references and candidates, made once: what was recorded before is read back from the user's cache.
+
+A kept recording is found under the question, the versions of torch and Triton, and a hash of the recorder's sources. A
+refusal that another compiler or package may lift is kept too, under a fingerprint of both.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import sys
 import tempfile
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from foretell import __version__
 from foretell.extras import is_installed
 from foretell.kernels.device import Device
+from foretell.kernels.languages.extension.toolchain import nvcc
 from foretell.kernels.profiles import RECORDED
 from foretell.kernels.record.apart import record_apart
 from foretell.kernels.record.job import decoded, encoded, request
-from foretell.kernels.record.refusal import Reason, Recording
+from foretell.kernels.record.refusal import Reason, Recording, is_own_fault
 from foretell.kernels.sandbox import NoSandbox, required
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task, Workload
 
 _PACKAGES = ("torch", "triton")
+# What a recording is made by, below the package of kernels: folders and modules.
+_RECORDER = ("record", "tasks", "languages", "program.py", "program_codec.py", "operators.py")
+_IGNORED = frozenset({"dry", "__pycache__"})  # dry runs follow launches after they were recorded
 # Reasons that come from the code alone, and will be the same next time.
 _LASTING = frozenset(Reason) - {Reason.BUILD, Reason.FAILED, Reason.TASK, Reason.TOO_LARGE, Reason.FORGED}
 
@@ -28,17 +37,28 @@ _LASTING = frozenset(Reason) - {Reason.BUILD, Reason.FAILED, Reason.TASK, Reason
 def recording_of(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
     """The recording of a candidate's source, or of the reference if there is none, in a process of its own.
 
-    Refusals are kept if they come from the code alone: another package or compiler may be there next time.
+    Refusals are kept if they come from the code alone; those that another package or compiler may lift, as long as
+    both are the same. What the machine was to blame for is tried anew.
     """
-    path = _path(request(task, workload, source, language, device))
-    if path.is_file():
-        kept = decoded(path.read_bytes())
-        if kept.refusal is None or kept.refusal.reason is not Reason.FORGED:  # else it is damaged, or of another form
-            return kept
+    question = request(task, workload, source, language, device)
+    lasting = _path(question)
+    kept = _kept(lasting) or _kept(here := _path([question, _surroundings()]))
+    if kept is not None:
+        return kept
     recording = record_apart(task, workload, source, language, device)
     if recording.refusal is None or recording.refusal.reason in _LASTING:
-        _keep(path, encoded(recording))
+        _keep(lasting, encoded(recording))
+    elif is_own_fault(recording.refusal):
+        _keep(here, encoded(recording))
     return recording
+
+
+def _kept(path: Path) -> Recording | None:
+    """What was kept there; None if there is nothing, or it is damaged or of another form."""
+    if not path.is_file():
+        return None
+    recording = decoded(path.read_bytes())
+    return None if recording.refusal is not None and recording.refusal.reason is Reason.FORGED else recording
 
 
 def can_record() -> bool:
@@ -52,11 +72,31 @@ def can_record() -> bool:
     return True
 
 
-def _path(question: dict[str, object]) -> Path:
-    versions = {name: _version(name) for name in _PACKAGES} | {"foretell": __version__}
-    text = json.dumps([question, versions], sort_keys=True)
+def _path(question: object) -> Path:
+    versions = {name: _version(name) for name in _PACKAGES}
+    text = json.dumps([question, versions, recorder_hash()], sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()
     return cache_dir() / "recordings" / key[:2] / f"{key}.json"
+
+
+@cache
+def recorder_hash(root: Path = Path(__file__).parents[1]) -> str:
+    """Hash of the sources that a recording depends on."""
+    digest = hashlib.sha256()
+    for name in _RECORDER:
+        place = root / name
+        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            part = file.relative_to(root)
+            if file.is_file() and not _IGNORED.intersection(part.parts):
+                digest.update(f"{part.as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def _surroundings() -> list[str]:
+    """What changes when a compiler or a package is installed: nvcc, and the folders that Python imports from."""
+    folders = [Path(entry) for entry in sys.path if entry.endswith("-packages") and Path(entry).is_dir()]
+    return [str(nvcc()), *(f"{folder} {folder.stat().st_mtime_ns}" for folder in folders)]
 
 
 def _version(package: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
 from foretell.kernels.measurement import Status
 
 ALL = "all"
+DEVELOPMENT = "development"
 HELD_OUT = ("held_operation", "held_family", "held_written")
 _MARKED = ("device", "id", "status", "speedup")
 _KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of docs/evaluation.md"
@@ -25,11 +27,15 @@ _KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of
 
 @dataclass(frozen=True)
 class Data:
-    """Rows of one schema: the corpus's own, or (`foreign`) that of kernels measured elsewhere."""
+    """Rows of one schema: the corpus's own, or (`foreign`) that of kernels measured elsewhere.
+
+    `parts` names the problems (`split_group`) of each split of a foreign table that was split by a file.
+    """
 
     path: Path
     rows: Sequence[Mapping[str, Any]]
     foreign: bool
+    parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def default_tier(self) -> Tier:
@@ -48,19 +54,26 @@ class Data:
 
     def splits(self) -> tuple[str, ...]:
         """Names of the parts that can be judged by themselves: splits of the corpus, data sets of a foreign table."""
+        if self.parts:
+            return tuple(self.parts)
         named = {self._part(row) for row in self.rows} - {""}
         known = [name for name in SPLITS if name in named]
         return (*known, *sorted(named.difference(known)), ALL)
 
     def default_splits(self) -> tuple[str, ...]:
-        """The held-out splits where there are any, else all rows."""
+        """The held-out splits of a corpus; else all rows, or of a table split by a file those for development."""
+        if self.parts:
+            return (DEVELOPMENT,) if DEVELOPMENT in self.parts else ()
         return tuple(name for name in HELD_OUT if name in self.splits()) or (ALL,)
 
     def pools(self, split: str, tier: Tier) -> list[Pool]:
         """The pools of one split by name; BadTable where there is no such split."""
         if split not in self.splits():
             raise BadTable(f"there is no split {split!r} in {self.path}", ", ".join(self.splits()))
-        rows = [row for row in self.rows if split in (ALL, self._part(row))]
+        if self.parts:
+            rows = [row for row in self.rows if row.get("split_group") in self.parts[split]]
+        else:
+            rows = [row for row in self.rows if split in (ALL, self._part(row))]
         return foreign.foreign_pools(rows, tier) if self.foreign else pools.corpus_pools(rows, tier)
 
     def past(self) -> Past:
@@ -76,8 +89,11 @@ class Data:
         return (row.get("dataset" if self.foreign else "split")) or ""
 
 
-def read(path: Path) -> Data:
-    """The rows of a folder with a corpus, or of one Parquet file; BadTable says what is wrong with it."""
+def read(path: Path, parts: Path | None = None) -> Data:
+    """The rows of a folder with a corpus, or of one Parquet file; BadTable says what is wrong with it.
+
+    `parts` is a JSON file with the problems of each split of a table that others measured.
+    """
     if path.is_dir():
         files = table.files(path)
         if not files:
@@ -90,7 +106,22 @@ def read(path: Path) -> Data:
     rows = [row for data in found for row in data.rows]
     if not rows:
         raise BadTable(f"there is no row in {path}", "one row for every candidate measured")
-    return Data(path, rows, found[0].foreign)
+    data = Data(path, rows, found[0].foreign)
+    return data if parts is None else replace(data, parts=_parts(parts, data))
+
+
+def _parts(path: Path, data: Data) -> dict[str, frozenset[str]]:
+    expected = 'a table with split_group, and JSON such as {"parts": {"development": ["problem/1"], "held_out": []}}'
+    if not data.foreign or not any(row.get("split_group") for row in data.rows):
+        raise BadTable(f"{data.path} has no problems that {path} could split", expected)
+    try:
+        parts = json.loads(path.read_text(encoding="utf-8"))["parts"]
+        found = {str(name): frozenset(map(str, groups)) for name, groups in parts.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise BadTable(f"{path} does not say which problem is in which split: {error}", expected) from error
+    if sum(map(len, found.values())) != len(frozenset().union(*found.values())):
+        raise BadTable(f"{path} has a problem in two splits", expected)
+    return found
 
 
 def _read_file(path: Path) -> Data:

@@ -43,6 +43,7 @@ _ACCURACY = "Speedup, given success"
 _OUTCOME = "Outcome, failures included"
 _CALIBRATION = "Calibration"
 _RANKING = "Ranking within a pool"
+_POOLS = "Mean over pools"
 _SELECTION = "Knowing what one knows"
 
 FIGURES: Mapping[str, Figure] = {
@@ -79,17 +80,29 @@ FIGURES: Mapping[str, Figure] = {
     "kendall": Figure("Kendall", "high", group=_RANKING),
     "pairwise": Figure("pairs in the right order", "high", group=_RANKING),
     "pairwise_any": Figure("the same, small pools too", "high", group=_RANKING),
+    "pairs_10": Figure("pairs over 10 % apart in the right order", "high", group=_RANKING),
+    "first_pick": Figure("first pick / best of the pool", "high", group=_RANKING),
+    "spearman_any": Figure("Spearman, pools of three or more", "high", group=_RANKING),
     **{
         key("recovery", fraction): Figure(f"recovery at {fraction * 100:.0f} %", "high", group=_RANKING)
         for fraction in FRACTIONS
     },
     "discovery": Figure("discovery (average precision)", "high", group=_RANKING),
     "discovery_share": Figure("discovery of no skill", "even", group=_RANKING),
+    "accuracy_pools": Figure("most likely bin right, mean of pools", "high", group=_POOLS),
+    "covered_80_pools": Figure("held by 80 % intervals, mean of pools", "even", 0.8, _POOLS),
+    "width_80_pools": Figure("width of 80 % intervals (log2), mean of pools", "low", group=_POOLS),
     "aurc": Figure("AURC, outcome wrong", "low", group=_SELECTION),
     "excess_aurc": Figure("excess AURC, outcome wrong", "low", group=_SELECTION),
     "aurc_log2": Figure("AURC, |error| (log2)", "low", group=_SELECTION),
     "excess_aurc_log2": Figure("excess AURC, |error| (log2)", "low", group=_SELECTION),
 }
+
+# Figures of kernels that others measured, in many small pools: what is shown of them, in all and by GPU and data set.
+POOLED = (
+    "pairs_10", "first_pick", "recovery_20", "spearman_any", "accuracy_pools", "ece_bins", "covered_80_pools",
+    "width_80_pools", "failure_auroc", "failure_auroc_within",
+)  # fmt: skip
 
 MAIN = (
     "accuracy", "within_one", "crps", "outcome_half_brier", "ece_outcomes", "covered_80", "width_80", "spearman",

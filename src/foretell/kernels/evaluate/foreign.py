@@ -27,13 +27,29 @@ from foretell.kernels.task import ITEM_BYTES, Sizes, Task, Tensor, Tolerance, Wo
 from foretell.kernels.tasks import BadTask, kernelbench
 
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
-OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "row_id", "shapes_json", "split_group")
+OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "reference_ms", "row_id", "shapes_json",
+            "split_group")  # fmt: skip
 
 _STATUSES = {"runtime_error": Status.LAUNCH_ERROR, "unknown_failure": Status.CRASH}
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 _BY_BYTES = {1: "uint8", 2: "float16", 4: "float32", 8: "int64", 16: "float64"}
 _UNCHECKED = Tolerance(1e-2, 1e-2, "checked by whoever measured it")
-_MATMUL = "import torch\n\n\ndef kernel(a, b):\n    return a @ b\n"
+# What stands for the reference of a matrix product of which the table gives the sizes alone.
+_PRODUCT = """import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.matmul(a, b)
+
+
+def get_inputs():
+    return [torch.randn({m}, {k}, dtype=torch.{dtype}), torch.randn({k}, {n}, dtype=torch.{dtype})]
+
+
+def get_init_inputs():
+    return []
+"""
 
 
 def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
@@ -57,11 +73,18 @@ def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
 
 def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier, reference: Program | None) -> Pool:
     task = task_of(rows[0], reference)
-    pairs = [(_subject(task, row, tier), _measurement(row)) for row in rows]
+    pairs = [(subject_of(row, tier), _measurement(row)) for row in rows]
     ids = [row.get("row_id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
     group = rows[0].get("split_group") or rows[0]["op_id"]
     return make_pool(
-        name, group, task, foreign_device(rows[0]["gpu"]), ids, pairs, [row.get("candidate_ms") for row in rows]
+        name,
+        group,
+        task,
+        foreign_device(rows[0]["gpu"]),
+        ids,
+        pairs,
+        [row.get("candidate_ms") for row in rows],
+        rows[0].get("dataset") or "",
     )
 
 
@@ -97,6 +120,14 @@ def _references(rows: Sequence[Mapping[str, Any]]) -> list[Program | None]:
     return [None if task is None else next(found) for task in tasks]
 
 
+def reference_text(row: Mapping[str, Any]) -> str:
+    """The reference of a row as a KernelBench problem; written from its sizes for a matrix product without one."""
+    if row.get("reference_code"):
+        return str(row["reference_code"])
+    sizes, dtype = _matmul_sizes(row)
+    return _PRODUCT.format(**sizes, dtype=dtype) if sizes else ""
+
+
 def task_of(row: Mapping[str, Any], program: Program | None = None) -> Task:
     """The task of a row, as far as it tells: sizes of a matrix product, or the work of its reference.
 
@@ -104,7 +135,7 @@ def task_of(row: Mapping[str, Any], program: Program | None = None) -> Task:
     It cannot be run or checked.
     """
     sizes, dtype = _matmul_sizes(row)
-    reference = row.get("reference_code") or (_MATMUL if sizes else "")
+    reference = reference_text(row)
     flops: Callable[[Sizes], float] = _matmul_flops if sizes else unknown_flops
     inputs: tuple[Tensor, ...] = (Tensor("x", "float32", (1,)),)
     outputs: tuple[Tensor, ...] = ()
@@ -169,14 +200,15 @@ def _matmul_flops(sizes: Sizes) -> float:
     return 2.0 * sizes["m"] * sizes["n"] * sizes["k"]
 
 
-def _subject(task: Task, row: Mapping[str, Any], tier: Tier) -> Subject:
-    language = "torch" if row["language"] == "torch" else "cuda"
-    candidate = Candidate(task.key, language, _seen(row["candidate_code"], language), Origin("model"))
+def subject_of(row: Mapping[str, Any], tier: Tier = "source") -> Subject:
+    """What a forecaster is asked about, from a row."""
+    language, text = "torch" if row["language"] == "torch" else "cuda", row["candidate_code"]
+    candidate = Candidate(row["op_id"], language, _seen(text, language), Origin("model"))
     if tier == "source":
-        return Subject(candidate)
+        return Subject(candidate, original=text)
     if row["status"] == Status.COMPILE_ERROR:
-        return Subject(candidate, Build(Status.COMPILE_ERROR, "does not build"))
-    return Subject(candidate, Build(Status.OK))
+        return Subject(candidate, Build(Status.COMPILE_ERROR, "does not build"), text)
+    return Subject(candidate, Build(Status.OK), text)
 
 
 @lru_cache(maxsize=4096)

@@ -23,6 +23,7 @@ Flags = NDArray[np.bool_]
 
 FAILED_LOG2 = SUPPORT_LOG2[0]  # a failure is worth as much as a kernel 16 times slower than the reference
 NOISE_LOG2 = math.log2(1.03)  # two candidates closer than this are not told apart by a measurement
+APART_LOG2 = math.log2(1.1)  # pairs of `pairs_10` are further apart than this
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 UNKNOWN = -1
 
@@ -39,6 +40,13 @@ class Judged:
     seconds: float
     troubles: Mapping[str, int]
     troubled: tuple[tuple[bool, ...], ...] = ()
+
+    def where(self, holds: Callable[[Pool], bool]) -> Judged:
+        """The pools for which it holds; troubles that nobody was named for stay with the whole."""
+        at = [i for i, pool in enumerate(self.pools) if holds(pool)]
+        flags = tuple(self.troubled[i] for i in at) if self.troubled else ()
+        pools = tuple(self.pools[i] for i in at)
+        return Judged(pools, tuple(self.forecasts[i] for i in at), self.seconds, {}, flags)
 
 
 def judge(

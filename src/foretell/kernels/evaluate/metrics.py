@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ from foretell.belief import (
     top_label,
 )
 from foretell.kernels.evaluate.detection import auroc, average_precision
-from foretell.kernels.evaluate.figures import COVERED, FIGURES, FRACTIONS, key
+from foretell.kernels.evaluate.figures import COVERED, FIGURES, FRACTIONS, POOLED, key
 from foretell.kernels.evaluate.judge import (
+    APART_LOG2,
     LEVELS,
     NOISE_LOG2,
     Flags,
@@ -47,7 +49,8 @@ from foretell.kernels.evaluate.judge import (
     pairs_of,
     rows_of,
 )
-from foretell.kernels.evaluate.result import Result
+from foretell.kernels.evaluate.pools import Pool
+from foretell.kernels.evaluate.result import Part, Result
 
 FEWEST = 5  # successes that a pool needs before its ranking says anything
 RESAMPLES = 400
@@ -60,10 +63,7 @@ def assess(judged: Judged, forecaster: str, split: str, seed: int = 0, resamples
     """All figures of one forecaster on one split; ValueError where nothing was judged."""
     rows, pairs = rows_of(judged, COVERED), pairs_of(judged, seed)
     by_pool = pool_figures(judged, rows)
-    found = _bootstrap(row_statistics(rows), rows.group, seed, resamples)
-    columns = {name: np.array([p[name] for p in by_pool]) for name in by_pool[0] if name in FIGURES}
-    pool_groups = np.array([pool.group for pool in judged.pools])
-    found |= _bootstrap({name: mean_of(column) for name, column in columns.items()}, pool_groups, seed, resamples)
+    found = _estimates(row_statistics(rows), rows, by_pool, seed, resamples)
     found |= _bootstrap(pair_statistics(pairs), pairs.group, seed, resamples)
     # Troubles that the forecaster counted without saying whose they were are taken off as a share.
     share = max(0, sum(judged.troubles.values()) - int(rows.troubled.sum())) / len(rows)
@@ -76,13 +76,44 @@ def assess(judged: Judged, forecaster: str, split: str, seed: int = 0, resamples
         failures=int(rows.failed.sum()),
         pools=len(judged.pools),
         ranked_pools=sum(p["successes"] >= FEWEST for p in by_pool),
-        operations=len(set(pool_groups.tolist())),
+        operations=len({pool.group for pool in judged.pools}),
         seconds=judged.seconds,
         troubles=dict(judged.troubles),
         figures={name: found.get(name, _nothing()) for name in FIGURES},
         curves=curves(judged, rows),
         by_pool=by_pool,
+        by_device=_parts(judged, lambda pool: pool.device.name, seed, resamples),
+        by_origin=_parts(judged, lambda pool: pool.origin, seed, resamples),
     )
+
+
+def _estimates(
+    statistics: dict[str, Statistic], rows: Rows, by_pool: list[dict[str, Any]], seed: int, resamples: int
+) -> dict[str, Estimate]:
+    """Statistics of rows, and means over pools of their figures; operations are drawn whole."""
+    found = _bootstrap(statistics, rows.group, seed, resamples)
+    columns = {name: mean_of(np.array([p[name] for p in by_pool])) for name in by_pool[0] if name in FIGURES}
+    return found | _bootstrap(columns, np.array([p["operation"] for p in by_pool]), seed, resamples)
+
+
+def _parts(judged: Judged, key: Callable[[Pool], str], seed: int, resamples: int) -> dict[str, Part]:
+    """The figures `POOLED` of the pools of each key; nothing if all have the same."""
+    names = sorted({key(pool) for pool in judged.pools})
+    if len(names) < 2:
+        return {}
+    return {name: _part(judged.where(partial(_has, key, name)), seed, resamples) for name in names}
+
+
+def _has(key: Callable[[Pool], str], name: str, pool: Pool) -> bool:
+    return key(pool) == name
+
+
+def _part(judged: Judged, seed: int, resamples: int) -> Part:
+    rows = rows_of(judged, COVERED)
+    statistics = {name: statistic for name, statistic in row_statistics(rows).items() if name in POOLED}
+    found = _estimates(statistics, rows, pool_figures(judged, rows), seed, resamples)
+    shown = {name: found.get(name, _nothing()) for name in POOLED}
+    return Part(len(rows), int(rows.failed.sum()), len(judged.pools), shown)
 
 
 def row_statistics(rows: Rows) -> dict[str, Statistic]:
@@ -163,20 +194,38 @@ def pool_figures(judged: Judged, rows: Rows) -> list[dict[str, Any]]:
         truth = rows.rank_log2[at]
         good = truth > -math.inf
         figures = dict.fromkeys(("spearman", "kendall", "pairwise", "pairwise_any"), math.nan)
+        figures |= dict.fromkeys(("pairs_10", "first_pick", "spearman_any"), math.nan)
         figures |= {key("recovery", fraction): math.nan for fraction in FRACTIONS}
         guess, score = rows.mean[at][good], rows.score[at]
         if good.sum() >= 2:
             figures["pairwise_any"] = pairwise_accuracy(guess, truth[good], NOISE_LOG2)
+            figures["pairs_10"] = pairwise_accuracy(guess, truth[good], APART_LOG2)
+            figures["first_pick"] = float(np.exp2(truth[good][guess == guess.max()].min() - truth[good].max()))
+        if good.sum() >= 3:
+            figures["spearman_any"] = _or_zero(spearman, guess, truth[good])
         if good.sum() >= FEWEST:
             figures["spearman"] = _or_zero(spearman, guess, truth[good])
             figures["kendall"] = _or_zero(kendall, guess, truth[good])
             figures["pairwise"] = figures["pairwise_any"]
             for fraction in FRACTIONS:
                 figures[key("recovery", fraction)] = recovery(score, truth, fraction)
+        figures |= _pool_means(rows, at)
         figures["failure_auroc_within"] = auroc(rows.p_fail[at], rows.failed[at])
         head = {"pool": pool.name, "operation": pool.group, "device": pool.device.name}
         found.append({**head, "candidates": len(pool), "successes": int(good.sum()), **figures})
     return found
+
+
+def _pool_means(rows: Rows, at: slice) -> dict[str, float]:
+    """Scores of one pool's speedups; NaN if none is known."""
+    known = np.flatnonzero(~np.isnan(rows.pit[at])) + at.start
+    if not known.size:
+        return dict.fromkeys(("accuracy_pools", "covered_80_pools", "width_80_pools"), math.nan)
+    return {
+        "accuracy_pools": float(np.mean(rows.bins[known].argmax(axis=1) == rows.outcome[known])),
+        "covered_80_pools": float(np.mean(np.abs(rows.pit[known] - 0.5) <= 0.4)),
+        "width_80_pools": float(np.mean(rows.widths[0.8][known])),
+    }
 
 
 def curves(judged: Judged, rows: Rows) -> dict[str, Any]:

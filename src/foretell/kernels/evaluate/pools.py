@@ -55,9 +55,9 @@ class BadTable(ValueError):
 class Pool:
     """Candidates of one operation on one device, with what measuring them showed.
 
-    `group` is what the bootstrap draws whole: the operation. `measured[i]` is ok without a speedup where only a time
-    within the pool is known. `rank_log2[i]` orders the pool, higher is faster: log2 speedup, or less the log2 of a
-    time; -inf for a failure. Only its differences mean anything.
+    `group` is what the bootstrap draws whole: the operation; `origin` names the data set. `measured[i]` is ok without a
+    speedup where only a time within the pool is known. `rank_log2[i]` orders the pool, higher is faster: log2 speedup,
+    or less the log2 of a time; -inf for a failure. Only its differences mean anything.
     """
 
     name: str
@@ -68,6 +68,7 @@ class Pool:
     subjects: tuple[Subject, ...]
     measured: tuple[Measurement, ...]
     rank_log2: tuple[float, ...]
+    origin: str = ""
 
     def __post_init__(self) -> None:
         if len({len(self.ids), len(self.subjects), len(self.measured), len(self.rank_log2)}) > 1:
@@ -136,6 +137,7 @@ def make_pool(
     ids: Sequence[str],
     pairs: Sequence[tuple[Subject, Measurement]],
     times_ms: Sequence[float | None] | None = None,
+    origin: str = "",
 ) -> Pool:
     """A pool in the order of ids. With `times_ms` it is ranked by time where a candidate that worked has no speedup.
 
@@ -166,6 +168,7 @@ def make_pool(
         tuple(pairs[i][0] for i, _ in kept),
         tuple(pairs[i][1] for i, _ in kept),
         tuple(value for _, value in kept),
+        origin,
     )
 
 
@@ -175,11 +178,11 @@ def subject_of(row: Mapping[str, Any], tier: Tier) -> Subject:
     text = row.get("stripped") or stripped(row["source"], row["language"])
     candidate = Candidate(row["task"], row["language"], text, Origin(row.get("origin") or "person"), parents)
     if tier == "source":
-        return Subject(candidate)
+        return Subject(candidate, original=row["source"])
     if row["status"] == Status.COMPILE_ERROR:
-        return Subject(candidate, Build(Status.COMPILE_ERROR, "does not build"))
+        return Subject(candidate, Build(Status.COMPILE_ERROR, "does not build"), row["source"])
     features = {name: value for name, value in dict(row.get("features") or ()).items() if value is not None}
-    return Subject(candidate, Build(Status.OK, "", features))
+    return Subject(candidate, Build(Status.OK, "", features), row["source"])
 
 
 def measurement_of(row: Mapping[str, Any]) -> Measurement:

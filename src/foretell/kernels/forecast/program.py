@@ -7,7 +7,9 @@ recorded is forecast by the roofline alone, with the reason in `last_troubles`.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -15,15 +17,17 @@ from foretell.belief import Forecast
 from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.cost.steps import ProgramTime, times_of
 from foretell.kernels.device import Device
-from foretell.kernels.forecast.recorded import is_own_fault
+from foretell.kernels.forecast.recorded import Finding, verdict
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.profiles import PROGRAM_FORECAST
+from foretell.kernels.profiles import PROGRAM_FORECAST, RECORDED
 from foretell.kernels.program import Program
 from foretell.kernels.protocols import Subject
-from foretell.kernels.record import Reason
-from foretell.kernels.task import Task
+from foretell.kernels.record.refusal import Reason, Recording, is_own_fault
+from foretell.kernels.task import Task, Workload
 from foretell.kernels.tasks import BadTask, kernelbench
+
+PROBLEM = "problem"  # name of any task in a table, so that its reference is recorded once
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,9 @@ def compared_times(reference: ProgramTime, candidate: ProgramTime) -> Compared:
 class ProgramForecaster:
     """Forecasts the ratio of device times (graph replay, cold cache) by recording and costing Programs.
 
-    Host code is executed, once per candidate, in a process of its own; recordings are kept on disk. `learn` changes
-    nothing. With `eager` the ratio of eager times is forecast instead, for comparison with times measured so.
+    Host code is executed, once per candidate, in a process of its own, as many at a time as there are cores; recordings
+    are kept on disk. `learn` changes nothing. With `eager` the ratio of eager times is forecast instead, for comparison
+    with times measured so.
     `last_troubles` says, of the candidates of the last `forecast`, why one has no estimate of its own, and `compared`
     has the times of those that do.
     """
@@ -81,49 +86,80 @@ class ProgramForecaster:
 
     def forecast(self, task: Task, device: Device, subjects: Sequence[Subject]) -> list[Forecast]:
         fallback = self._roofline.forecast(task, device, subjects)
-        self.last_troubles, self.compared = [], []
-        found = []
-        for subject, wide in zip(subjects, fallback, strict=True):
-            forecast, reason, pair = self._one(task, device, subject, wide)
-            self.last_troubles.append(reason)
-            self.compared.append(pair)
-            found.append(forecast)
-        return found
+        references = _references(task, device)
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, max(1, len(subjects)))) as pool:
+            recorded = list(pool.map(lambda subject: _recorded(references, device, subject), subjects))
+        told = [self._one(device, references, *each) for each in zip(recorded, fallback, strict=True)]
+        self.last_troubles = [reason for _, reason, _ in told]
+        self.compared = [pair for _, _, pair in told]
+        return [forecast for forecast, _, _ in told]
 
     def _one(
-        self, task: Task, device: Device, subject: Subject, wide: Forecast
+        self, device: Device, references: Sequence[_Reference], recordings: str | Sequence[Recording], wide: Forecast
     ) -> tuple[Forecast, str | None, Compared | None]:
-        if device.kind != "gpu":
-            return wide, "programs are recorded for GPUs only", None
-        if build_failed(subject):
-            return wide, "it does not build", None
-        candidate, task = subject.candidate, _runnable(task)
-        pairs = []
-        for workload in task.workloads[: PROGRAM_FORECAST.workloads]:
-            reference = recording_of(task, workload, None, "torch", device)
-            recording = recording_of(task, workload, candidate.source, candidate.language, device)
-            refused = reference.refusal or recording.refusal
-            if refused is not None or reference.program is None or recording.program is None:
+        if isinstance(recordings, str):
+            return wide, recordings, None
+        pairs: list[Compared] = []
+        p_fail = PROGRAM_FORECAST.p_fail
+        for reference, recording in zip(references, recordings, strict=False):
+            if reference.times is None or recording.program is None:
                 mine = recording.refusal
                 blamed = mine is not None and is_own_fault(mine)
                 chance = _P_FAIL.get(mine.reason, wide.p_fail) if mine and blamed else wide.p_fail
+                refused = reference.recording.refusal or mine
                 return Forecast(chance, wide.knots, wide.levels), str(refused), None
+            found = verdict(reference.recording, recording)
+            if found.finding is Finding.CANNOT_RUN:
+                return Forecast(CERTAIN, wide.knots, wide.levels), found.sentence, None
+            if found.plain:
+                p_fail = min(p_fail, RECORDED.operators_p_fail)
             options = (recording.program, *recording.alternatives[: PROGRAM_FORECAST.alternatives])
             times = [times_of(program, device) for program in options]
-            pairs.append(compared_times(times_of(reference.program, device), min(times, key=lambda t: t.device_us)))
+            pairs.append(compared_times(reference.times, min(times, key=lambda t: t.device_us)))
         mean = fmean(pair.eager_log2 if self._eager else pair.log2 for pair in pairs)
         doubt = fmean(pair.doubt_log2 for pair in pairs)
-        return Forecast.from_normal(mean, doubt, PROGRAM_FORECAST.p_fail), None, pairs[0]
+        return Forecast.from_normal(mean, doubt, p_fail), None, pairs[0]
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """The reference at one workload: what was recorded, and its times if there is a Program."""
+
+    task: Task
+    workload: Workload
+    recording: Recording
+    times: ProgramTime | None
+
+
+def _references(task: Task, device: Device) -> list[_Reference]:
+    """The reference at the workloads that are forecast; none if it is known from a table alone and cannot be run."""
+    found: list[_Reference] = []
+    if task.kind == "table":
+        try:
+            task = kernelbench.from_text(task.references["torch"], PROBLEM)
+        except BadTask:
+            return found
+    for workload in task.workloads[: PROGRAM_FORECAST.workloads] if device.kind == "gpu" else ():
+        recording = recording_of(task, workload, None, "torch", device)
+        times = times_of(recording.program, device) if recording.program is not None else None
+        found.append(_Reference(task, workload, recording, times))
+    return found
+
+
+def _recorded(references: Sequence[_Reference], device: Device, subject: Subject) -> str | list[Recording]:
+    """Recordings of a candidate at each workload, up to the first that fails; or why there are none."""
+    if device.kind != "gpu":
+        return "programs are recorded for GPUs only"
+    if build_failed(subject):
+        return "it does not build"
+    if not references:
+        return "the table has no reference that can be run"
+    found = []
+    for each in references:
+        found.append(recording_of(each.task, each.workload, subject.executed, subject.candidate.language, device))
+        if each.times is None or not found[-1].ok:
+            break
+    return found
 
 
 _P_FAIL: Mapping[Reason, float] = {Reason.BUILD: CERTAIN, Reason.FAILED: 0.8, Reason.OUTPUTS: 0.8}
-
-
-def _runnable(task: Task) -> Task:
-    """The problem in a table's reference text, where there is one; the task itself otherwise."""
-    if task.kind != "table":
-        return task
-    try:
-        return kernelbench.from_text(task.references["torch"], task.name)
-    except BadTask:
-        return task

@@ -6,7 +6,6 @@ is held against anyone; where it can, a candidate that fails by itself cannot ru
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -18,7 +17,7 @@ from foretell.kernels.measurement import Status
 from foretell.kernels.profiles import RECORDED
 from foretell.kernels.program import LibraryCall, Program, Role, View, buffers_written
 from foretell.kernels.protocols import Build
-from foretell.kernels.record.refusal import Reason, Recording, Refusal
+from foretell.kernels.record.refusal import Reason, Recording, Refusal, is_own_fault
 
 
 class Finding(StrEnum):
@@ -43,14 +42,7 @@ class Verdict:
     plain: bool = False
 
 
-# What a candidate is not to blame for: packages, compilers and devices that are missing where it is recorded.
-_SURROUNDINGS = re.compile(
-    r"ModuleNotFoundError|No module named|ImportError|nvcc|[Nn]o C\+\+ compiler|CUDA_HOME|cannot find -l|NVIDIA driver"
-    r"|No CUDA GPUs|no CUDA-capable device|not compiled with CUDA|\.so[.\d]*: cannot open|No space left|MemoryError"
-    r"|Too many open files|Resource temporarily unavailable|Permission denied|Operation not permitted"
-    r"|Read-only file system|did not finish within|its process \w+:|it took more than"
-)
-_OWN_FAULTS = {
+_STATUSES = {
     Reason.BUILD: Status.COMPILE_ERROR,
     Reason.FAILED: Status.LAUNCH_ERROR,
     Reason.OUTPUTS: Status.WRONG,
@@ -81,12 +73,7 @@ def _refused(reference: Recording, refusal: Refusal) -> Verdict:
         return Verdict(Finding.UNKNOWN, f"neither it nor the reference could be recorded ({reference.refusal})")
     if not is_own_fault(refusal):
         return Verdict(Finding.UNKNOWN, sentence)
-    return Verdict(Finding.CANNOT_RUN, sentence, _OWN_FAULTS[refusal.reason])
-
-
-def is_own_fault(refusal: Refusal) -> bool:
-    """Whether the candidate itself is to blame: not a package, compiler or device that is missing here."""
-    return refusal.reason in _OWN_FAULTS and not _SURROUNDINGS.search(str(refusal))
+    return Verdict(Finding.CANNOT_RUN, sentence, _STATUSES[refusal.reason])
 
 
 def build_of(recording: Recording, found: Verdict, device: Device) -> Build | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,6 +39,23 @@ class Refusal:
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.sentence}"
+
+
+# What a candidate is not to blame for: packages, headers, compilers and devices that are missing where it is recorded,
+# and a bare CUDA file whose caller is elsewhere.
+_SURROUNDINGS = re.compile(
+    r"ModuleNotFoundError|No module named|ImportError|nvcc|[Nn]o C\+\+ compiler|CUDA_HOME|cannot find -l|NVIDIA driver"
+    r"|No CUDA GPUs|no CUDA-capable device|not compiled with CUDA|\.so[.\d]*: cannot open|No space left|MemoryError"
+    r"|Too many open files|Resource temporarily unavailable|Permission denied|Operation not permitted"
+    r"|Read-only file system|did not finish within|its process \w+:|it took more than"
+    r"|cannot open source file|\.\w+: No such file or directory|no host function of the CUDA source returns"
+)
+_OWN_FAULTS = frozenset({Reason.BUILD, Reason.FAILED, Reason.OUTPUTS, Reason.TASK})
+
+
+def is_own_fault(refusal: Refusal) -> bool:
+    """Whether the candidate itself is to blame: not a package, compiler or device that is missing here."""
+    return refusal.reason in _OWN_FAULTS and not _SURROUNDINGS.search(str(refusal))
 
 
 class Refused(Exception):
