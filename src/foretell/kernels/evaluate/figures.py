@@ -82,7 +82,7 @@ FIGURES: Mapping[str, Figure] = {
     "pairwise_any": Figure("the same, small pools too", "high", group=_RANKING),
     "pairs_10": Figure("pairs over 10 % apart in the right order", "high", group=_RANKING),
     "first_pick": Figure("first pick / best of the pool", "high", group=_RANKING),
-    "spearman_any": Figure("Spearman, pools of three or more", "high", group=_RANKING),
+    "spearman_any": Figure("Spearman, small pools too", "high", group=_RANKING),
     **{
         key("recovery", fraction): Figure(f"recovery at {fraction * 100:.0f} %", "high", group=_RANKING)
         for fraction in FRACTIONS

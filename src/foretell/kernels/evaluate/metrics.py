@@ -201,7 +201,7 @@ def pool_figures(judged: Judged, rows: Rows) -> list[dict[str, Any]]:
             figures["pairwise_any"] = pairwise_accuracy(guess, truth[good], NOISE_LOG2)
             figures["pairs_10"] = pairwise_accuracy(guess, truth[good], APART_LOG2)
             figures["first_pick"] = float(np.exp2(truth[good][guess == guess.max()].min() - truth[good].max()))
-        if good.sum() >= 3:
+        if good.sum() >= 3 and np.ptp(truth[good]) > APART_LOG2:
             figures["spearman_any"] = _or_zero(spearman, guess, truth[good])
         if good.sum() >= FEWEST:
             figures["spearman"] = _or_zero(spearman, guess, truth[good])
