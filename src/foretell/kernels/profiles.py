@@ -213,8 +213,17 @@ class GpuEffort:
     plus `memory_slack_us`, the worker's clock may leave `clock_slack_s` of the judge's unexplained, and times below
     physics with `physics_margin` on the bandwidth are taken for cheating. Memory that does not suffice is waited for,
     `memory_waits` times for about `memory_wait_s`, if more than `others_share` of the device's is held by others.
+    `method` is how candidates are timed: `worker`, in the process that runs their host code, or `replay`, as Programs
+    (docs/trusted_replay.md). A replay has `replay_sets` sets of inputs per workload, looks at up to
+    `replay_configurations` of an autotuned kernel, and takes `replay_batches` batches by the judge's clock, of which
+    the share `replay_clock_slack` may remain unexplained by events.
     """
 
+    method: str = "worker"
+    replay_sets: int = 8
+    replay_configurations: int = 16
+    replay_batches: int = 3
+    replay_clock_slack: float = 0.25
     check_sets: int = 1
     timed_sets: int = 2
     set_bytes: int = 16 << 30

@@ -12,6 +12,9 @@ from typing import Any
 
 import torch
 
+from foretell.kernels.program import Image
+from foretell.kernels.record.replay import ReplayError
+
 
 class HostEvent:
     """A moment by this process's clock."""
@@ -86,6 +89,9 @@ class Host:
 
     def borrow(self, descriptor: int, size: int) -> HostMemory:
         return HostMemory(descriptor, size)
+
+    def load(self, image: Image) -> Any:
+        raise ReplayError("kernels can only be carried out on a GPU")
 
     def persisting_l2_bytes(self) -> int:
         return self.l2_bytes

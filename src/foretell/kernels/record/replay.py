@@ -1,12 +1,12 @@
 """Carrying out a Program on fresh buffers: does the recording say all that the host code did?
 
-For the recorder and for tests. On a GPU kernels are launched through the driver; on the CPU only Programs of library
-calls can be carried out. The bench has a replayer of its own, which trusts nothing.
+On a GPU kernels are launched through the driver; on the CPU only Programs of library calls can be carried out, unless
+something else loads the images. The bench's replayer (`bench.gpu.trusted`) does the same over lent memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -16,12 +16,14 @@ from foretell.kernels.program import (
     Copy,
     Fill,
     Fork,
+    Image,
     Join,
     Launch,
     LibraryCall,
     Literal,
     Program,
     Region,
+    Role,
     Step,
     SymbolUpload,
     Tag,
@@ -48,10 +50,17 @@ def replay(program: Program, inputs: Sequence[Any], weights: Mapping[str, Any], 
 
 
 class Replay:
-    """A checked Program with its images loaded and its state made."""
+    """A checked Program with its images loaded and its state made.
 
-    def __init__(self, program: Program, device: str = "cuda") -> None:
-        self._program, self._device = check(program), device
+    Args:
+        program: What to carry out.
+        device: Where its buffers lie.
+        load: Makes an image launchable; by default the driver loads it.
+    """
+
+    def __init__(self, program: Program, device: str = "cuda", load: Callable[[Image], Any] | None = None) -> None:
+        self._program, self._device, self._load = check(program), device, load
+        self._frees = _last_uses(program)
         self._state: dict[int, Any] = {}
         self._buffers: dict[int, Any] = {}
         self._modules: dict[str, Any] = {}
@@ -80,13 +89,20 @@ class Replay:
         self._buffers = dict(self._state)
         for view, tensor in zip(self._program.inputs, inputs, strict=True):
             self._put(view, tensor)
-        self._steps(self._program.run)
+        self._run_steps()
         if self._device != "cpu":
             import torch
 
             torch.cuda.synchronize()
         self._kept.clear()
         return [self.tensor(view) for view in self._program.outputs]
+
+    def _run_steps(self) -> None:
+        """Carry out the run, giving temporary buffers back after their last use."""
+        for number, step in enumerate(self._program.run):
+            self._steps((step,))
+            for buffer in self._frees.get(number, ()):
+                self._buffers.pop(buffer, None)
 
     def tensor(self, view: View) -> Any:
         """The tensor that a view describes."""
@@ -101,10 +117,7 @@ class Replay:
         target = self.tensor(view)
         if tuple(tensor.shape) != view.shape or str(tensor.dtype) != f"torch.{view.dtype}":
             raise ReplayError(f"expected {view.dtype} {view.shape}, got {tensor.dtype} {tuple(tensor.shape)}")
-        for dimension, stride in enumerate(view.strides):
-            if stride == 0 and view.shape[dimension] > 1:  # expanded: one element in memory for all of them
-                target, tensor = target.narrow(dimension, 0, 1), tensor.narrow(dimension, 0, 1)
-        target.copy_(tensor)
+        copy_into(target, tensor)
 
     def _allocate(self, buffer: int) -> None:
         import torch
@@ -165,6 +178,11 @@ class Replay:
         import torch
 
         return torch.cuda.stream(self._stream(number)) if number and self._device != "cpu" else nullcontext()
+
+    def _current_stream(self) -> int:
+        import torch
+
+        return int(torch.cuda.current_stream().cuda_stream) if self._device != "cpu" else 0
 
     # Library calls
 
@@ -230,18 +248,13 @@ class Replay:
     # Launches
 
     def _module(self, image: str) -> Any:
-        if self._device == "cpu":
+        if self._device == "cpu" and self._load is None:
             raise ReplayError("kernels can only be carried out on a GPU")
         if image not in self._modules:
-            from foretell.kernels.bench.gpu.driver import Module
-
-            found = self._program.image(image)
-            self._modules[image] = Module(found.cubin or found.ptx.encode() + b"\0")
+            self._modules[image] = (self._load or loaded)(self._program.image(image))
         return self._modules[image]
 
     def _launch(self, launch: Launch) -> None:
-        import torch
-
         module = self._module(launch.image)
         block = bytearray(launch.arguments)
         for pointer in launch.pointers:
@@ -250,7 +263,7 @@ class Replay:
         for each in launch.tensor_maps:
             address = self._buffers[each.buffer].data_ptr() + each.offset_bytes
             block[each.position : each.position + 128] = module.tensor_map(each, address)
-        stream = torch.cuda.current_stream().cuda_stream
+        stream = self._current_stream()
         held = module.launch_block(
             launch.entry, launch.grid, launch.block, bytes(block), self._places(launch), launch.shared_bytes, stream,
             dict(launch.attributes),
@@ -266,6 +279,38 @@ class Replay:
         if parameters and parameters[-1].offset + parameters[-1].size != len(launch.arguments):
             raise ReplayError(f"the parameters of {launch.entry} do not take {len(launch.arguments)} bytes")
         return [parameter.offset for parameter in parameters]
+
+
+def loaded(image: Image) -> Any:
+    """The image as a module of the current CUDA context."""
+    from foretell.kernels.bench.gpu.driver import Module
+
+    return Module(image.cubin or image.ptx.encode() + b"\0")
+
+
+def copy_into(target: Any, tensor: Any) -> None:
+    """Overwrite a tensor with another of its shape; of an expanded one the elements that are in memory."""
+    for dimension, stride in enumerate(target.stride()):
+        if stride == 0 and target.shape[dimension] > 1:
+            target, tensor = target.narrow(dimension, 0, 1), tensor.narrow(dimension, 0, 1)
+    target.copy_(tensor)
+
+
+def _last_uses(program: Program) -> dict[int, list[int]]:
+    """Temporary buffers by the number of the step that uses them last; none where streams run side by side."""
+    if any(isinstance(step, Fork) for step in program.run):
+        return {}
+    last: dict[int, int] = {}
+    for number, step in enumerate(program.run):
+        for buffer in buffers_of(step):
+            if program.buffers[buffer].role is Role.TEMPORARY:
+                last[buffer] = number
+    for view in program.outputs:
+        last.pop(view.buffer, None)
+    frees: dict[int, list[int]] = {}
+    for buffer, number in last.items():
+        frees.setdefault(number, []).append(buffer)
+    return frees
 
 
 def _flat(returned: Any) -> Iterator[Any]:

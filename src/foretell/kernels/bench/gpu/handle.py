@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import time
+from pathlib import Path
 from typing import Any, Protocol
 
 from foretell.kernels.bench.gpu.channel import Forged, receive, send, send_descriptor
@@ -24,7 +25,7 @@ WITHOUT_WALLS = (
 SEND_S = 10.0  # for what may be much, to those that may be busy
 READ_S = 0.5  # an answer that has begun is here by then
 CUDA = "foretell.kernels.bench.gpu.platform:Cuda"
-_JOB = "foretell.kernels.bench.gpu.worker:serve"
+WORKER_JOB = "foretell.kernels.bench.gpu.worker:serve"
 _FAILURES = tuple(status for status in Status if status is not Status.OK)
 
 
@@ -66,10 +67,19 @@ class WorkerHandle:
     """One worker process on one GPU, and a spare one that has its context ready for when the first breaks.
 
     Both are behind the sandbox's walls. Raises NoSandbox if foreign code cannot be walled in here.
+
+    Args:
+        platform: The name of the platform that the process makes for itself.
+        job: The function that serves in it.
+        spare: Whether a spare process is kept.
+        data: Files that it may read beside those that all may.
     """
 
-    def __init__(self, platform: str = CUDA) -> None:
-        self._server = gpu_server()
+    def __init__(
+        self, platform: str = CUDA, job: str = WORKER_JOB, spare: bool = True, data: tuple[Path, ...] = ()
+    ) -> None:
+        self._server = gpu_server(data)
+        self._job, self._keeps_spare = job, spare
         self._opening = opening_of(platform)
         self._talk: Conversation | None = None
         self._spare: Conversation | None = None
@@ -89,12 +99,12 @@ class WorkerHandle:
             self._receive(START_TIMEOUT_S)
         except WorkerFailed as failure:
             raise DeviceLost(f"no worker starts: {failure}; {WITHOUT_WALLS}") from failure
-        self._spare = self._launch()
+        self._spare = self._launch() if self._keeps_spare else None
         self._gone = [talk for talk in self._gone if not talk.ended]
 
     def _launch(self) -> Conversation:
         try:
-            talk = self._server.converse(_JOB, GPU_PROCESS_LIMITS)
+            talk = self._server.converse(self._job, GPU_PROCESS_LIMITS)
             send(talk.connection, self._opening, START_TIMEOUT_S)
         except (JobFailed, OSError) as failure:
             raise DeviceLost(f"no worker can be started: {failure}") from failure

@@ -16,6 +16,8 @@ import torch
 from foretell.kernels.bench.gpu import driver
 from foretell.kernels.bench.gpu.lending import DeviceMemory
 from foretell.kernels.bench.gpu.tuning import hurry_autotuner
+from foretell.kernels.program import Image
+from foretell.kernels.record.replay import loaded
 
 
 class Lendable(Protocol):
@@ -70,6 +72,10 @@ class Platform(Protocol):
 
     def borrow(self, descriptor: int, size: int) -> Lendable:
         """What another process lends; takes over the descriptor."""
+        ...
+
+    def load(self, image: Image) -> Any:
+        """Code for the device, ready to be launched; a `driver.Module` or what can do the same."""
         ...
 
     def persisting_l2_bytes(self) -> int: ...
@@ -133,6 +139,9 @@ class Cuda:
 
     def borrow(self, descriptor: int, size: int) -> DeviceMemory:
         return DeviceMemory.borrow(descriptor, size)
+
+    def load(self, image: Image) -> Any:
+        return loaded(image)
 
     def persisting_l2_bytes(self) -> int:
         return driver.persisting_l2_bytes()

@@ -1,0 +1,231 @@
+"""Reference and candidate timed side by side on fresh data: by replay with events, or live from outside."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+
+from foretell.kernels.bench.gpu.handle import WorkerFailed
+from foretell.kernels.bench.gpu.trusted.process import Process
+from foretell.kernels.bench.gpu.trusted.scene import Scene
+from foretell.kernels.bench.gpu.trusted.stage import Stage
+from foretell.kernels.bench.gpu.trusted.verdict import clock_fault, overhead_us, seconds_each
+from foretell.kernels.bench.statistics import surely_below, tight_enough, timing
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.languages import built
+from foretell.kernels.measurement import Measurement, Status, Timing
+from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.program import Program
+from foretell.kernels.task import Task
+
+_CHOICE_RUNS = 3
+_VERIFY_ONE_IN = 4
+_HOW = {
+    "graph": "Programs replayed as CUDA graphs",
+    "eager": "Programs replayed step by step, of both, because one of them cannot be captured,",
+}
+
+
+class ReplayContest:
+    """A candidate's Programs against the reference's, each in a process of its own, timed by their events.
+
+    Every pair of runs has inputs of its own, drawn after the runs before have ended. Outputs are looked at at moments
+    that cannot be foreseen, and batches of runs are timed by the judge's clock to see whether the events were right.
+    """
+
+    def __init__(self, scene: Scene, candidate: Process, effort: GpuEffort) -> None:
+        self._scene, self._candidate, self._effort = scene, candidate, effort
+
+    def choose(self, index: int, programs: Sequence[Program]) -> None:
+        """Load the fastest of a kernel's configurations; one that fails is passed over if another works."""
+        scene, process = self._scene, self._candidate
+        if len(programs) == 1:
+            scene.load(process, scene.sides[1], index, programs[0])
+            return
+        times: list[tuple[float, int]] = []
+        failure: WorkerFailed | None = None
+        for number, program in enumerate(programs):
+            try:
+                scene.load(process, scene.sides[1], index, program)
+                scene.put(index, 0, scene.known[index][0].inputs)
+                process.ask("prepare", self._effort.run_timeout_s, workload=index, captured=True)
+                limit_s = self._effort.run_timeout_s
+                times.append((min(process.run_us(limit_s, index, 0) for _ in range(_CHOICE_RUNS)), number))
+            except WorkerFailed as failed:
+                failure = failed
+                if not process.alive:
+                    raise
+        if not times:
+            assert failure is not None
+            raise failure
+        scene.load(process, scene.sides[1], index, programs[min(times)[1]])
+
+    def prepare(self, index: int) -> str:
+        """Have both made ready to be timed in the same way; says which."""
+        effort, reference = self._effort, self._scene.reference
+        method = self._prepared(self._candidate, index, captured=True)
+        if self._scene.methods.get(index) != method:
+            self._scene.methods[index] = self._prepared(reference, index, captured=method == "graph")
+            if self._scene.methods[index] != method:
+                method = self._prepared(self._candidate, index, captured=False)
+        for process in (reference, self._candidate):
+            process.run_us(effort.run_timeout_s, index, 0)  # the first run after a capture uploads the graph
+        return method
+
+    def _prepared(self, process: Process, index: int, captured: bool) -> str:
+        answer = process.ask("prepare", self._effort.load_timeout_s, workload=index, captured=captured)
+        if answer.get("method") not in _HOW:
+            process.stop()
+            raise WorkerFailed(Status.CHEAT, "says that it is timed in a way that there is not")
+        return str(answer["method"])
+
+    def pairs(self, index: int, hopeless_below: float | None, hurry: bool) -> tuple[Timing, bool] | Measurement:
+        """Pairs until the interval is narrow."""
+        effort, stage = self._effort, self._scene.stages[index]
+        samples: tuple[list[float], list[float]] = ([], [])
+        deadline = time.perf_counter() + effort.workload_cap_s
+        number, verified = secrets.randbelow(stage.sets), 0
+        while True:
+            number = (number + 1) % stage.sets
+            self._pair(index, number, samples)
+            enough, hurry = _enough(samples, effort, hopeless_below, hurry, deadline)
+            if secrets.randbelow(_VERIFY_ONE_IN) == 0 or (enough and not verified):
+                verified += 1
+                fault = self._scene.verify(index, number)
+                if fault:
+                    return fault
+            if enough:
+                break
+        fault = self._clock_fault(index, samples)
+        if fault:
+            return fault
+        return timing(stage.workload.name, *samples), hurry
+
+    def _pair(self, index: int, number: int, samples: tuple[list[float], list[float]]) -> None:
+        self._scene.fill(index, number)
+        processes = (self._scene.reference, self._candidate)
+        first = secrets.randbelow(2)
+        for side in (first, 1 - first):
+            samples[side].append(processes[side].run_us(self._effort.run_timeout_s, index, number))
+
+    def _clock_fault(self, index: int, samples: tuple[list[float], list[float]]) -> Measurement | None:
+        """Whether batches of runs, each on new data, take as long by the judge's clock as the events say."""
+        effort, stage = self._effort, self._scene.stages[index]
+        order = list(range(stage.sets))
+        batches: tuple[list[float], list[float]] = ([], [])
+        for _ in range(effort.replay_batches):
+            for number in order:
+                self._scene.fill(index, number)
+            for side, process in enumerate((self._scene.reference, self._candidate)):
+                null_s = process.batch_s(effort.run_timeout_s, index, [])
+                whole_s = process.batch_s(effort.run_timeout_s, index, order)
+                batches[side].append(max(0.0, whole_s - null_s) * 1e6)
+        extra_us = overhead_us(samples[0], batches[0], len(order))
+        slack_us = effort.clock_slack_s * 1e6
+        words = clock_fault(samples[1], batches[1], len(order), extra_us, effort.replay_clock_slack, slack_us)
+        return Measurement(Status.CHEAT, words) if words else self._scene.verify(index, secrets.choice(order))
+
+    @staticmethod
+    def words(methods: Iterable[str]) -> str:
+        """How it was timed, for a measurement's `method`."""
+        how = "/".join(_HOW[one] for one in sorted(methods))
+        return (
+            f"{how} timed by driver events in a process without the candidate's host code; L2 flushed before every "
+            "run; new inputs in every pair; reference and candidate in processes of their own, interleaved; median of "
+            "paired ratios"
+        )
+
+
+class LiveContest:
+    """A candidate that is run as it is, against the reference run in the same way, timed by the judge's clock alone."""
+
+    def __init__(self, scene: Scene, reference: Process, candidate: Process, effort: GpuEffort) -> None:
+        self._scene, self._effort = scene, effort
+        self._processes = (reference, candidate)
+
+    def open(self, task: Task, candidate: Candidate) -> None:
+        """Have both loaded, the candidate in a process that nothing else ran in."""
+        effort, scene = self._effort, self._scene
+        files = built.files_of(candidate.source, built.problem_of(task.spec))
+        for side, source in enumerate((None, candidate.source)):
+            process = self._processes[side]
+            if side == 0 and process.alive:
+                continue
+            process.renew()
+            process.lend("inputs", scene.inputs, effort.open_timeout_s)
+            process.lend("outputs", scene.sides[side].room, effort.open_timeout_s)
+            process.ask(
+                "source", effort.compile_timeout_s, spec=task.spec, source=source, files=files if source else {},
+                inputs=[stage.inputs for stage in scene.stages], outputs=scene.sides[side].rings,
+                cudnn_tf32=scene.cudnn_tf32,
+            )  # fmt: skip
+
+    def prepare(self, index: int) -> str:
+        for process in self._processes:
+            process.batch_s(self._effort.compile_timeout_s, index, [0])
+        return "live"
+
+    def pairs(self, index: int, hopeless_below: float | None, hurry: bool) -> tuple[Timing, bool] | Measurement:
+        """Pairs of batches until the interval is narrow; each batch runs once on every set, all of them new."""
+        effort, stage = self._effort, self._scene.stages[index]
+        order = list(range(stage.sets))
+        samples: tuple[list[float], list[float]] = ([], [])
+        deadline = time.perf_counter() + effort.workload_cap_s
+        enough = False
+        while not enough:
+            for number in order:
+                self._scene.fill(index, number)
+            first = secrets.randbelow(2)
+            for side in (first, 1 - first):
+                process = self._processes[side]
+                null_s = [process.batch_s(effort.run_timeout_s, index, []) for _ in range(2)]
+                whole_s = process.batch_s(effort.run_timeout_s, index, order)
+                samples[side].extend(1e6 * each for each in seconds_each([whole_s], null_s, len(order)))
+            enough, hurry = _enough(samples, effort, hopeless_below, hurry, deadline)
+            if enough or secrets.randbelow(_VERIFY_ONE_IN) == 0:
+                fault = self._scene.verify(index, secrets.choice(order))
+                if fault:
+                    return fault
+        return timing(stage.workload.name, *samples), hurry
+
+    @staticmethod
+    def words(methods: Iterable[str]) -> str:
+        return (
+            "live: the candidate's host code runs while it is timed; batches of runs on new inputs timed by the "
+            "judge's clock from outside, an empty batch subtracted; reference likewise; median of paired ratios"
+        )
+
+
+def _enough(
+    samples: tuple[list[float], list[float]],
+    effort: GpuEffort,
+    hopeless_below: float | None,
+    hurry: bool,
+    deadline: float,
+) -> tuple[bool, bool]:
+    """Whether there are pairs enough, and whether the candidate is hopeless."""
+    references, candidates = samples
+    if len(candidates) < effort.chunk_pairs:
+        return False, hurry
+    if hopeless_below is not None and surely_below(references, candidates, hopeless_below):
+        hurry = True
+    if hurry or len(candidates) >= effort.most_pairs or time.perf_counter() > deadline:
+        return True, hurry
+    slow = sum(candidates) > effort.slow_ratio * sum(references)
+    if slow and len(candidates) >= effort.fewest_pairs_when_slow:
+        return True, hurry
+    many = len(candidates) >= effort.fewest_pairs
+    return many and tight_enough(references, candidates, effort.half_width), hurry
+
+
+def floor_us(task: Task, stage: Stage, device: Device, effort: GpuEffort) -> float:
+    """Time to move what no right implementation can do without, with a margin; less is too fast to be true."""
+    if task.kind == "library":
+        least = task.certain_bytes(stage.workload.sizes)
+    else:
+        inputs, outputs = stage.reference.inputs, stage.reference.outputs
+        picked = any("float" not in view.dtype for view in inputs)  # whole numbers may say which parts are read
+        least = max((view.distinct_bytes for view in (outputs if picked else inputs)), default=0) / 2
+    return least / (effort.physics_margin * device.bandwidth_bytes_per_s) * 1e6

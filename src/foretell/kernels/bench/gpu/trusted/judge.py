@@ -1,0 +1,203 @@
+"""The judge of trusted replay: records, has Programs replayed, compares, and decides. It runs no foreign code.
+
+References and candidates are recorded behind the sandbox's walls and carried out by processes that hold our code alone.
+What cannot be recorded is run `live` and marked so.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
+from foretell.kernels.bench.gpu.nvml import conditions
+from foretell.kernels.bench.gpu.platform import Platform
+from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
+from foretell.kernels.bench.gpu.trusted.process import LIVE, REPLAYER, SOURCE, Process
+from foretell.kernels.bench.gpu.trusted.scene import Scene
+from foretell.kernels.bench.gpu.trusted.source import LibrarySource, ProblemSource, Source, fetch_weights
+from foretell.kernels.bench.statistics import combine
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.measurement import Cost, Measurement, Status
+from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.program import Program
+from foretell.kernels.record.refusal import Reason, Recording
+from foretell.kernels.task import Task, Workload
+from foretell.kernels.tasks import gpumode
+
+Record = Callable[[Task, Workload, "str | None", str, Device], Recording]
+Start = Callable[[str], Worker]
+
+TRUST, TRUST_REASON = "trust", "trust_reason"  # keys of a measurement's conditions
+REPLAYED, LIVE_RUN, IN_PROCESS = "replay", "live", "in process"
+_REFUSED = {Reason.BUILD: Status.COMPILE_ERROR, Reason.FORGED: Status.CHEAT}
+
+
+class NotReplayed(Exception):
+    """The task cannot be judged by trusted replay; the sentence says why."""
+
+
+class ReplayJudge:
+    """Judges candidates of one task on one GPU by replaying their Programs.
+
+    Args:
+        task: The task.
+        device: What is recorded for and measured on.
+        effort: How hard it works.
+        platform: The device's memory and streams, in this process.
+        start: A worker whose process serves the job of that name.
+        record: Records a reference (no source) or candidate behind walls.
+
+    Raises NotReplayed if the task's reference has no Program that can be judged by.
+    """
+
+    def __init__(
+        self, task: Task, device: Device, effort: GpuEffort, platform: Platform, start: Start, record: Record
+    ) -> None:
+        if task.kind == gpumode.KIND:
+            raise NotReplayed("GPU MODE problems check results with code of their own")
+        self._task, self._device, self._effort, self._platform = task, device, effort, platform
+        self._record, self._start = record, start
+        programs = [self._reference(workload) for workload in (*task.workloads, *task.extra)]
+        self._candidate = Process(start(REPLAYER))
+        self._weights = Process(start(SOURCE))
+        self._live: tuple[Process, Process] | None = None
+        self._scene = Scene(task, programs, platform, effort, Process(start(REPLAYER)))
+        self.spent_s: dict[str, float] = {}
+        try:
+            fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
+            self._scene.open(self._source())
+        except WorkerFailed as failure:
+            self.close()
+            raise NotReplayed(f"its reference cannot be replayed: {failure}") from failure
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can judge: its processes are replaced as needed."""
+        return True
+
+    def ensure_open(self) -> None:
+        """Have a process ready for the next candidate."""
+
+    def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
+        """Check and time one candidate. Failures are values; DeviceLost if no process can be had."""
+        started = time.perf_counter()
+        try:
+            outcome = self._judged(candidate, hopeless_below)
+        except WorkerFailed as failure:
+            outcome = Measurement(failure.status, str(failure))
+        finally:
+            self._candidate.stop()  # no process that held a candidate's image is used again
+        if not self._scene.reference.alive:
+            self._scene.open_reference()
+        wall_s = time.perf_counter() - started
+        state = {**conditions(), **outcome.conditions}
+        message = plain(outcome.message)
+        return replace(
+            outcome, message=message, cost=Cost(0.0, wall_s, wall_s), device=self._device.id, conditions=state
+        )
+
+    def close(self) -> None:
+        self._scene.close()
+        for process in (self._candidate, self._weights, *(self._live or ())):
+            process.close()
+        self._platform.let_go()
+
+    def _reference(self, workload: Workload) -> Program:
+        recording = self._record(self._task, workload, None, "torch", self._device)
+        if recording.program is None:
+            raise NotReplayed(f"its reference cannot be recorded: {recording.refusal}")
+        if recording.program.launches():
+            raise NotReplayed("its reference launches kernels of its own")
+        return recording.program
+
+    def _source(self) -> Source:
+        if self._task.kind == "library":
+            return LibrarySource(self._task, self._platform, self._scene.inputs)
+        return ProblemSource(self._task, Process(self._start(SOURCE)), self._scene.inputs, self._effort)
+
+    def _judged(self, candidate: Candidate, hopeless_below: float | None) -> Measurement:
+        recordings = []
+        for stage in self._scene.stages:
+            recording = self._record(self._task, stage.workload, candidate.source, candidate.language, self._device)
+            refusal = recording.refusal
+            if refusal is not None and refusal.reason in _REFUSED:
+                return Measurement(_REFUSED[refusal.reason], refusal.sentence)
+            if refusal is not None:
+                return self._run_live(candidate, str(refusal), hopeless_below)
+            recordings.append(recording)
+        return self._replayed(candidate, recordings, hopeless_below)
+
+    def _replayed(
+        self, candidate: Candidate, recordings: Sequence[Recording], hopeless_below: float | None
+    ) -> Measurement:
+        scene, process, effort = self._scene, self._candidate, self._effort
+        choices = [[r.program, *r.alternatives][: effort.replay_configurations] for r in recordings]
+        programs: list[Program] = [choice[0] for choice in choices if choice[0] is not None]
+        scene.seat(programs)
+        fetch_weights(self._task, self._weights, scene.sides[1], programs[0], 0, candidate.source, effort)
+        process.renew()
+        process.lend("inputs", scene.inputs, effort.open_timeout_s)
+        process.lend("outputs", scene.sides[1].room, effort.open_timeout_s)
+        contest = ReplayContest(scene, process, effort)
+        for index, choice in enumerate(choices):
+            contest.choose(index, [program for program in choice if program is not None])
+            fault = scene.check_known(process, index)
+            if fault:
+                return _marked(fault, REPLAYED)
+        return self._timed(contest, REPLAYED, "", hopeless_below)
+
+    def _run_live(self, candidate: Candidate, reason: str, hopeless_below: float | None) -> Measurement:
+        if self._live is None:
+            self._live = Process(self._start(LIVE)), Process(self._start(LIVE))
+        contest = LiveContest(self._scene, *self._live, self._effort)
+        try:
+            contest.open(self._task, candidate)
+            for index in range(len(self._scene.stages)):
+                fault = self._scene.check_known(self._live[1], index)
+                if fault:
+                    return _marked(fault, LIVE_RUN, reason)
+            return self._timed(contest, LIVE_RUN, reason, hopeless_below)
+        except WorkerFailed as failure:
+            return _marked(Measurement(failure.status, str(failure)), LIVE_RUN, reason)
+        finally:
+            self._live[1].stop()
+
+    def _timed(
+        self, contest: ReplayContest | LiveContest, trust: str, reason: str, hopeless_below: float | None
+    ) -> Measurement:
+        timings, methods, stopped = [], set(), False
+        for index, stage in enumerate(self._scene.stages):
+            if not stage.timed:
+                continue
+            methods.add(contest.prepare(index))
+            result = contest.pairs(index, hopeless_below, stopped)
+            if isinstance(result, Measurement):
+                return _marked(result, trust, reason)
+            timing, stopped = result
+            floor = floor_us(self._task, stage, self._device, self._effort)
+            if statistics.median(timing.candidate_us) < floor:
+                words = f"{statistics.median(timing.candidate_us):.1f} us is less than the {floor:.1f} us"
+                fault = Measurement(Status.CHEAT, f"{words} that physics allows")
+                return _marked(fault, trust, reason)
+            timings.append(timing)
+        speedup, low, high = combine(timings, self._effort.between_processes)
+        measured = Measurement(
+            Status.OK, "", speedup, low, high, tuple(timings), stopped, method=contest.words(methods)
+        )
+        details = {"timed": "/".join(sorted(methods)), "tf32": self._scene.tf32, "expected": self._scene.precisions}
+        return _marked(measured, trust, reason, details)
+
+
+def _marked(outcome: Measurement, trust: str, reason: str = "", details: dict[str, Any] | None = None) -> Measurement:
+    """The measurement with how far it can be trusted, and why not further."""
+    marks = {TRUST: trust, **({TRUST_REASON: plain(reason)} if reason else {}), **(details or {})}
+    return replace(outcome, conditions={**outcome.conditions, **marks})

@@ -1,0 +1,103 @@
+"""A Program over lent memory: inputs stay where the judge put them, temporaries and state are the replayer's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from foretell.kernels.program import Image, LibraryCall, Program, Role, View
+from foretell.kernels.program_check import Fault, InvalidProgram
+from foretell.kernels.record.replay import Replay, flags_set
+
+# Flags that trade precision for speed. They are the task's, the same for reference and candidate.
+PRECISION_FLAGS = frozenset({"matmul_precision", "cudnn_tf32", "fp16_reduction", "bf16_reduction", "fp16_accumulation"})
+
+Flags = tuple[tuple[str, str | bool], ...]
+
+
+def precision_of(program: Program) -> Flags:
+    """The precision flags of a reference: those of its first library call that has any."""
+    for call in program.library_calls():
+        chosen = tuple(flag for flag in call.flags if flag[0] in PRECISION_FLAGS)
+        if chosen:
+            return chosen
+    return ()
+
+
+class Player(Replay):
+    """A Program that runs on tensors of the caller.
+
+    Args:
+        program: Checked before anything else; InvalidProgram if it must not be executed, or if an output lies in the
+            memory of an input or weight, or two inputs in the same memory.
+        device: Where everything lies.
+        load: Makes an image launchable.
+        precision: Precision flags of every library call, instead of the recorded ones.
+    """
+
+    def __init__(
+        self, program: Program, device: str, load: Callable[[Image], Any] | None = None, precision: Flags = ()
+    ) -> None:
+        super().__init__(program, device, load)
+        self._precision = precision
+        self._poisons = True
+        for number, view in enumerate(program.outputs):
+            role = program.buffers[view.buffer].role
+            if role in (Role.INPUT, Role.WEIGHT):
+                raise InvalidProgram(Fault.SIGNATURE, f"output {number} lies in the memory of an {role}")
+        buffers = [view.buffer for view in program.inputs]
+        if len(set(buffers)) != len(buffers):
+            raise InvalidProgram(Fault.SIGNATURE, "two inputs lie in the same memory")
+
+    def run_on(self, inputs: Sequence[Any]) -> list[Any]:
+        """Outputs for lent inputs, queued on the current stream; the run may write its inputs."""
+        self._buffers = dict(self._state)
+        self._streams.clear()
+        for view, tensor in zip(self._program.inputs, inputs, strict=True):
+            self._buffers[view.buffer] = _storage(view, tensor)
+        self._run_steps()
+        return [self.tensor(view) for view in self._program.outputs]
+
+    @contextmanager
+    def unpoisoned(self) -> Iterator[None]:
+        """While a run is captured: allocating costs nothing then, as for the host code that was recorded."""
+        self._poisons = False
+        try:
+            yield
+        finally:
+            self._poisons = True
+
+    def settle(self) -> None:
+        """Let go of what kernels that have ended were given."""
+        self._kept.clear()
+
+    def _allocate(self, buffer: int) -> None:
+        if self._poisons:
+            super()._allocate(buffer)
+            return
+        size = self._program.buffers[buffer].bytes
+        self._buffers[buffer] = torch.empty(size, dtype=torch.uint8, device=self._device).untyped_storage()
+
+    def _call(self, call: LibraryCall) -> None:
+        flags = tuple(flag for flag in call.flags if flag[0] not in PRECISION_FLAGS)
+        plain = LibraryCall(
+            call.operator, call.arguments, call.keywords, call.results, call.mutated, flags, call.stream
+        )
+        with flags_set(self._precision):
+            super()._call(plain)
+
+
+def _storage(view: View, tensor: Any) -> Any:
+    """The memory of a lent tensor as a storage of its own, so that no view can reach past it."""
+    if (tuple(tensor.shape), tuple(tensor.stride())) != (view.shape, view.strides) or view.offset_bytes:
+        raise InvalidProgram(Fault.SIGNATURE, f"an input of shape {view.shape} is laid out otherwise than the task's")
+    make: Any = torch._C._construct_storage_from_data_pointer  # as torch does for the memory of its own graphs
+    return make(tensor.data_ptr(), tensor.device, view.end_bytes)
+
+
+def weights_by_name(program: Program, tensors: Sequence[Any]) -> Mapping[str, Any]:
+    """A Program's weights, given in its order."""
+    return {weight.name: tensor for weight, tensor in zip(program.weights, tensors, strict=True)}

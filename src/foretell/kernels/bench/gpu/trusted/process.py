@@ -1,0 +1,79 @@
+"""The judge's end of a process of the trusted bench: started anew, lent memory, asked, and not believed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections import defaultdict
+from typing import Any
+
+from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
+from foretell.kernels.bench.gpu.trusted.stage import Room
+from foretell.kernels.bench.gpu.trusted.verdict import is_time
+from foretell.kernels.measurement import Status
+
+REPLAYER = "foretell.kernels.bench.gpu.trusted.replayer:serve"
+LIVE = "foretell.kernels.bench.gpu.trusted.live:serve"
+SOURCE = "foretell.kernels.bench.gpu.trusted.source_job:serve"
+NOT_ASKED = "answered something that it was not asked"
+
+
+class Process:
+    """One process at a time, replaced by `renew`. Raises WorkerFailed, or DeviceLost if none can be started."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self.spent_s: dict[str, float] = defaultdict(float)
+
+    def renew(self) -> None:
+        """A process that has not been asked anything; the one before ends with all that it started."""
+        started = time.perf_counter()
+        self._worker.stop()
+        self._worker.start()
+        self.spent_s["start"] += time.perf_counter() - started
+
+    @property
+    def alive(self) -> bool:
+        return self._worker.alive
+
+    def stop(self) -> None:
+        self._worker.stop()
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def lend(self, name: str, room: Room, timeout_s: float) -> None:
+        """Let it map an allocation under a name."""
+        descriptor = room.memory.descriptor()
+        try:
+            self.ask("lend", timeout_s, name=name, size=room.memory.size, memory=descriptor)
+        finally:
+            os.close(descriptor)
+
+    def ask(self, do: str, timeout_s: float, **details: Any) -> dict[str, Any]:
+        """The answer to a command. A process that answers anything else is stopped."""
+        token = secrets.token_hex(8)
+        started = time.perf_counter()
+        try:
+            answer = self._worker.ask(timeout_s, do=do, token=token, **details)
+        finally:
+            self.spent_s[do] += time.perf_counter() - started
+        if answer.get("token") != token:
+            self.stop()
+            raise WorkerFailed(Status.CHEAT, NOT_ASKED)
+        return answer
+
+    def run_us(self, timeout_s: float, workload: int, number: int) -> float:
+        """Device time of one run, as the process claims it."""
+        us = self.ask("run", timeout_s, workload=workload, set=number).get("us")
+        if not is_time(us):
+            self.stop()
+            raise WorkerFailed(Status.CHEAT, NOT_ASKED)
+        return float(us)  # type: ignore[arg-type]
+
+    def batch_s(self, timeout_s: float, workload: int, order: list[int]) -> float:
+        """Seconds by this process's clock from asking for runs back to back until they are done."""
+        started = time.perf_counter()
+        self.ask("batch", timeout_s, workload=workload, order=order)
+        return time.perf_counter() - started

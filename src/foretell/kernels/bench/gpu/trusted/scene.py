@@ -1,0 +1,249 @@
+"""A task laid out for trusted replay: its reference's process, fresh data with expected values, and comparisons."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from foretell.kernels.bench.gpu.handle import WorkerFailed
+from foretell.kernels.bench.gpu.platform import Platform
+from foretell.kernels.bench.gpu.session import poison
+from foretell.kernels.bench.gpu.trusted.player import precision_of
+from foretell.kernels.bench.gpu.trusted.process import Process
+from foretell.kernels.bench.gpu.trusted.source import Source
+from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage, dense, stage_bytes
+from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied
+from foretell.kernels.bench.gpu.trusted.verdict import mismatch, tolerance_of
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.program import Program
+from foretell.kernels.program_codec import to_bytes
+from foretell.kernels.record.replay import copy_into
+from foretell.kernels.task import Task
+from foretell.kernels.tasks.trees import bits
+
+DRAWN = "drawn"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Inputs with what must come out of them: without rounding, and in the reference's own precision."""
+
+    distribution: str
+    inputs: list[Any]
+    expected: list[Any]
+    own: list[Any]
+
+
+class Scene:
+    """The rooms of a task, and its reference at work in a process of its own.
+
+    Args:
+        task: The task, only for its workloads and tolerance: none of its code runs here.
+        programs: The reference's Program of each workload, timed ones first.
+        platform: The device.
+        effort: How much is checked.
+        reference: The process that carries the reference out; no candidate's image ever enters it.
+    """
+
+    def __init__(
+        self, task: Task, programs: Sequence[Program], platform: Platform, effort: GpuEffort, reference: Process
+    ) -> None:
+        self._task, self._platform, self._effort, self.reference = task, platform, effort, reference
+        self.inputs, self._expected = Room(platform), Room(platform)
+        workloads = [*task.workloads, *task.extra]
+        largest = max(stage_bytes(program) for program in programs)
+        most = max(1, effort.set_bytes // max(1, largest * len(programs)))
+        self.stages = []
+        for number, (workload, program) in enumerate(zip(workloads, programs, strict=True)):
+            timed = number < len(task.workloads)
+            sets = min(effort.replay_sets, most) if timed else 1
+            inputs = [[self.inputs.place(v, getattr(torch, v.dtype)) for v in program.inputs] for _ in range(sets)]
+            expected = [self._expected.place(dense(v), wide(v.dtype)) for v in program.outputs]
+            self.stages.append(Stage(workload, timed, program, sets, inputs, expected, [[] for _ in range(sets)]))
+        self.sides = [self.side(programs), self.side(programs)]  # the reference's; a candidate's has its own weights
+        self.precision = precision_of(programs[0])
+        self.cudnn_tf32 = task.kind != "library"
+        self.known: list[list[Known]] = [[] for _ in self.stages]
+        self._source: Source | None = None
+        self.methods: dict[int, str] = {}
+
+    def side(self, programs: Sequence[Program]) -> Side:
+        """Room for the outputs of all sets, and for the weights of the programs (which share their weights)."""
+        room = Room(self._platform)
+        rings = []
+        for stage in self.stages:
+            places = [[room.place(dense(v), getattr(torch, v.dtype)) for v in stage.reference.outputs]
+                      for _ in range(stage.sets)]  # fmt: skip
+            rings.append(places)
+        weights = [room.place(weight.view, getattr(torch, weight.view.dtype)) for weight in programs[0].weights]
+        return Side(room, rings, weights)
+
+    def seat(self, programs: Sequence[Program]) -> None:
+        """Give the next candidate a side: the last one's room if neither has weights, poisoned before each run."""
+        if self.sides[1].weights or programs[0].weights:
+            self.sides[1] = self.side(programs)
+
+    def open(self, source: Source) -> None:
+        """Draw the inputs that every candidate is checked on. Raises WorkerFailed, BadTask."""
+        self._source = source
+        self.open_reference()
+        for index, stage in enumerate(self.stages):
+            self.fill(index, 0)
+            self.known[index] = [self._known(index, DRAWN)]
+            drawn = [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[0])]
+            for name in VARIANTS if stage_bytes(stage.reference) * 8 <= self._effort.set_bytes else ():
+                self._try_variant(index, name, drawn)
+
+    @property
+    def tf32(self) -> str:
+        """Where float32 products may be computed in TF32, for reference and candidate alike."""
+        flags = dict(self.precision)
+        places = {
+            "matrix products": flags.get("matmul_precision", "highest") != "highest",
+            "cuDNN": bool(flags.get("cudnn_tf32", self.cudnn_tf32)),
+        }
+        return ", ".join(place for place, allowed in places.items() if allowed) or "nowhere"
+
+    @property
+    def precisions(self) -> str:
+        """How expected values were computed."""
+        return ", ".join(sorted({stage.precision for stage in self.stages} - {""}))
+
+    def open_reference(self) -> None:
+        """Have the reference's process carry out its Programs, on all sets."""
+        self.reference.renew()
+        self.methods.clear()
+        limit_s = self._effort.open_timeout_s
+        for name, room in (("inputs", self.inputs), ("outputs", self.sides[0].room), ("expected", self._expected)):
+            self.reference.lend(name, room, limit_s)
+        for index, stage in enumerate(self.stages):
+            self.load(self.reference, self.sides[0], index, stage.reference)
+
+    def load(self, process: Process, side: Side, index: int, program: Program) -> None:
+        """Have a process take in the Program of a workload."""
+        process.ask(
+            "program", self._effort.load_timeout_s, workload=index, program=to_bytes(program),
+            inputs=self.stages[index].inputs, outputs=side.rings[index], weights=side.weights,
+            precision=self.precision, cudnn_tf32=self.cudnn_tf32,
+        )  # fmt: skip
+
+    def _try_variant(self, index: int, name: str, drawn: list[Any]) -> None:
+        """Add the check on another distribution, if the reference can deal with it."""
+        changed = applied(torch, name, drawn)
+        if changed is None:
+            return
+        self.put(index, 0, changed)
+        try:
+            known = self._known(index, name)
+        except WorkerFailed:  # such as an assertion in a loss function: then the task is not for these numbers
+            if not self.reference.alive:
+                self.open_reference()
+            return
+        if all(bool(torch.isfinite(out).all()) for out in known.expected if out.is_floating_point()):
+            self.known[index].append(known)
+
+    def _known(self, index: int, distribution: str) -> Known:
+        """What is to be expected of the data in set 0."""
+        stage, limit_s = self.stages[index], self._effort.task_timeout_s
+        self.reference.ask("check", limit_s, workload=index, sets=[0])
+        own = [ring.clone() for ring in self.ring(0, index, 0)]
+        return Known(distribution, stage.kept[0], self.expect(index, 0), own)
+
+    def expect(self, index: int, number: int) -> list[Any]:
+        """The right outputs for the data of a set; the judge's own copies."""
+        stage = self.stages[index]
+        answer = self.reference.ask(
+            "expect", self._effort.task_timeout_s, workload=index, set=number, expected=stage.expected
+        )
+        stage.precision = str(answer.get("precision", ""))
+        return [tensor.clone() for tensor in self._expected.tensors(stage.expected)]
+
+    def ring(self, side: int, index: int, number: int) -> list[Any]:
+        """The outputs of the reference (side 0) or a candidate (side 1) for one set."""
+        return self.sides[side].room.tensors(self.sides[side].rings[index][number])
+
+    def fill(self, index: int, number: int) -> None:
+        """New data in every element of a set's inputs, by a seed of the operating system's; outputs are poisoned."""
+        assert self._source is not None
+        self._source.draw(index, self.stages[index], number, int.from_bytes(os.urandom(7), "big"))
+        self._keep(index, number)
+
+    def put(self, index: int, number: int, inputs: Sequence[Any]) -> None:
+        """Known data in a set; outputs are poisoned."""
+        for target, value in zip(self.inputs.tensors(self.stages[index].inputs[number]), inputs, strict=True):
+            copy_into(target, value)
+        self._keep(index, number)
+
+    def _keep(self, index: int, number: int) -> None:
+        self._platform.synchronize()
+        self.stages[index].kept[number] = [t.clone() for t in self.inputs.tensors(self.stages[index].inputs[number])]
+        self.poison(index, number)
+
+    def poison(self, index: int, number: int) -> None:
+        """Overwrite the outputs of both sides for a set."""
+        for side in range(len(self.sides)):
+            for ring in self.ring(side, index, number):
+                poison(ring)
+        self._platform.synchronize()
+
+    def check_known(self, process: Process, index: int) -> Measurement | None:
+        """Run a candidate on everything that is known of a workload; a fault where it is not right."""
+        for known in self.known[index]:
+            self.put(index, 0, known.inputs)
+            process.ask("check", self._effort.run_timeout_s, workload=index, sets=[0])
+            fault = self.compare(index, 0, known)
+            if fault:
+                return fault
+        return None
+
+    def verify(self, index: int, number: int) -> Measurement | None:
+        """Whether a candidate's outputs in its ring are right for the fresh data of a set, which must be untouched."""
+        stage = self.stages[index]
+        got = [ring.clone() for ring in self.ring(1, index, number)]  # before anything else can be done to them
+        fault = self._changed_input(index, number)
+        if fault:
+            return fault
+        self.reference.ask("check", self._effort.task_timeout_s, workload=index, sets=[number])
+        own = [ring.clone() for ring in self.ring(0, index, number)]
+        known = Known("", stage.kept[number], self.expect(index, number), own)
+        return self._compared(index, got, known)
+
+    def compare(self, index: int, number: int, known: Known) -> Measurement | None:
+        """Whether outputs are right, and the inputs untouched."""
+        got = [ring.clone() for ring in self.ring(1, index, number)]
+        return self._changed_input(index, number) or self._compared(index, got, known)
+
+    def _compared(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
+        where = self.stages[index].workload.name
+        where += f" on {known.distribution} numbers" if known.distribution not in ("", DRAWN) else ""
+        for place, (got, expected, own) in enumerate(zip(outputs, known.expected, known.own, strict=True)):
+            tolerance = tolerance_of(self._task, str(got.dtype).removeprefix("torch."))
+            wrong = mismatch(torch, got, expected, own, tolerance)
+            if wrong:
+                return Measurement(Status.WRONG, f"output {place} at {where}: {wrong}")
+        return None
+
+    def _changed_input(self, index: int, number: int) -> Measurement | None:
+        stage = self.stages[index]
+        lent = self.inputs.tensors(stage.inputs[number])
+        for place, (now, kept) in enumerate(zip(lent, stage.kept[number], strict=True)):
+            if not torch.equal(bits(now), bits(kept)):
+                return Measurement(Status.CHEAT, f"input {place} was changed at {stage.workload.name}")
+        return None
+
+    def close(self) -> None:
+        self.known.clear()
+        if self._source is not None:
+            self._source.close()
+        self.reference.close()
+
+
+def wide(dtype: str) -> Any:
+    """The type of expected values: double for floating-point outputs, else the output's own."""
+    found = getattr(torch, dtype)
+    return torch.float64 if found.is_floating_point else found

@@ -1,0 +1,94 @@
+"""Where a task's inputs and weights come from: the library's own fills, or the problem's code behind walls."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from foretell.kernels.bench.gpu.handle import WorkerFailed
+from foretell.kernels.bench.gpu.platform import Platform
+from foretell.kernels.bench.gpu.trusted.process import Process
+from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage
+from foretell.kernels.languages import built
+from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.program import Program
+from foretell.kernels.record.replay import copy_into
+from foretell.kernels.task import Task
+from foretell.kernels.tasks.refusal import BadTask, Refusal
+from foretell.kernels.tasks.runtime import LibraryRuntime
+
+
+class Source(Protocol):
+    """Draws a set of inputs into lent memory: every element anew."""
+
+    def draw(self, index: int, stage: Stage, number: int, seed: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class LibrarySource:
+    """A task of the library, whose inputs are described by their shapes and fills: drawn in the judge's process."""
+
+    def __init__(self, task: Task, platform: Platform, inputs: Room) -> None:
+        self._runtime, self._platform, self._inputs = LibraryRuntime(task), platform, inputs
+
+    def draw(self, index: int, stage: Stage, number: int, seed: int) -> None:
+        drawn = self._runtime.inputs(stage.workload, seed, self._platform.device)
+        for target, value in zip(self._inputs.tensors(stage.inputs[number]), drawn, strict=True):
+            copy_into(target, value)
+
+    def close(self) -> None:
+        """It holds nothing."""
+
+
+class ProblemSource:
+    """A problem whose code makes its inputs: in a process of its own, which is told a seed for every draw."""
+
+    def __init__(self, task: Task, process: Process, inputs: Room, effort: GpuEffort) -> None:
+        self._task, self._process, self._inputs, self._effort = task, process, inputs, effort
+        self._open()
+
+    def _open(self) -> None:
+        self._process.renew()
+        self._process.lend("inputs", self._inputs, self._effort.open_timeout_s)
+        self._ask("task", spec=self._task.spec, source=None, files={})
+
+    def draw(self, index: int, stage: Stage, number: int, seed: int) -> None:
+        if not self._process.alive:
+            self._open()
+        self._ask("draw", workload=index, seed=seed, inputs=stage.inputs[number])
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _ask(self, do: str, **details: Any) -> None:
+        try:
+            self._process.ask(do, self._effort.task_timeout_s, **details)
+        except WorkerFailed as failure:
+            what = f"making the inputs of {self._task.name} fails: {failure}"
+            raise BadTask(Refusal.DOES_NOT_RUN, what, "code that returns tensors") from failure
+
+
+def fetch_weights(
+    task: Task,
+    process: Process,
+    side: Side,
+    program: Program,
+    workload: int,
+    source: str | None,
+    effort: GpuEffort,
+) -> None:
+    """Have the weights of a reference or candidate (`source`) put into its side, by a process that then ends.
+
+    Raises WorkerFailed if its code fails.
+    """
+    if not program.weights:
+        return
+    process.renew()
+    try:
+        process.lend("outputs", side.room, effort.open_timeout_s)
+        files = built.files_of(source, built.problem_of(task.spec)) if source is not None else {}
+        process.ask("task", effort.task_timeout_s, spec=task.spec, source=source, files=files)
+        names = [weight.name for weight in program.weights]
+        process.ask("weights", effort.task_timeout_s, names=names, weights=side.weights, workload=workload)
+    finally:
+        process.stop()

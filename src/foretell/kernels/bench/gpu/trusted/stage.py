@@ -1,0 +1,88 @@
+"""The memory of one task on the device: what is lent to which process, and what the judge keeps for itself.
+
+Three allocations, each lent as a whole: `inputs` to all processes, `outputs` (rings and weights) one for the reference
+and one for candidates, `expected` to the reference's process alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foretell.kernels.bench.gpu.exhibit import Place
+from foretell.kernels.bench.gpu.platform import Lendable, Platform
+from foretell.kernels.program import Program, View
+from foretell.kernels.task import Workload
+
+_ALIGNED = 512
+
+
+class Room:
+    """A lent allocation, laid out once: tensors for views, in the order in which they were asked for."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._size = 0
+        self._memory: Lendable | None = None
+
+    def place(self, view: View, dtype: Any) -> Place:
+        """Room for a tensor with the shape and strides of a view, and that dtype."""
+        assert self._memory is None, "a room is laid out before it is made"
+        offset = self._size
+        last = sum((side - 1) * stride for side, stride in zip(view.shape, view.strides, strict=True))
+        count = last + 1 if all(view.shape) else 0
+        self._size += -(-count * dtype.itemsize // _ALIGNED) * _ALIGNED
+        return Place(offset, dtype, view.shape, view.strides)
+
+    @property
+    def memory(self) -> Lendable:
+        """Made when first asked for."""
+        if self._memory is None:
+            self._memory = self._platform.lendable(max(self._size, _ALIGNED))
+        return self._memory
+
+    def tensors(self, places: Sequence[Place]) -> list[Any]:
+        return [place.within(self.memory.bytes) for place in places]
+
+
+@dataclass
+class Side:
+    """What the process of a reference or candidate is lent: rings for outputs by workload and set, and its weights."""
+
+    room: Room
+    rings: list[list[list[Place]]]
+    weights: list[Place]
+
+
+@dataclass
+class Stage:
+    """One workload: `sets` sets of inputs, all lent; the values they hold, kept by the judge; room for expected values.
+
+    `precision` is how expected values were computed last.
+    """
+
+    workload: Workload
+    timed: bool
+    reference: Program
+    sets: int
+    inputs: list[list[Place]]
+    expected: list[Place]
+    kept: list[list[Any]] = field(default_factory=list)
+    precision: str = ""
+
+
+def dense(view: View) -> View:
+    """A view of the same shape and type without gaps, in row-major order."""
+    strides, step = [], 1
+    for side in reversed(view.shape):
+        strides.append(step)
+        step *= max(1, side)
+    return View(0, 0, view.dtype, view.shape, tuple(reversed(strides)))
+
+
+def stage_bytes(program: Program) -> int:
+    """Device memory that one set of a workload takes: lent and kept inputs, two rings."""
+    inputs = sum(view.end_bytes for view in program.inputs)
+    outputs = sum(view.count * view.item_bytes for view in program.outputs)
+    return 2 * inputs + 2 * outputs

@@ -1,0 +1,95 @@
+"""What counts as right, and which times can be believed. Decisions over values; nothing here talks to a process."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from foretell.kernels.task import Task, Tolerance
+from foretell.kernels.tasks import kernelbench
+
+KERNELBENCH_FLOAT32 = Tolerance(1e-4, 1e-4, "what KernelBench accepts of float32 programs")
+REFERENCE_ERRORS = 4.0  # root mean square errors of the reference's own precision that an output may be off by
+
+
+def tolerance_of(task: Task, dtype: str) -> Tolerance:
+    """The tolerance for an output of that type."""
+    return KERNELBENCH_FLOAT32 if task.kind == kernelbench.KIND and dtype == "float32" else task.tolerance
+
+
+def allowed_error(torch: Any, expected: Any, own: Any, tolerance: Tolerance) -> Any:
+    """How far each value may be from the expected one, a tensor of doubles.
+
+    The absolute part of a tolerance is for values of size 1; it is scaled down to the root mean square of the output,
+    so that zeros are wrong where all values are small. `own` is what the reference returns in its own precision: what
+    rounding does to it, by row, is allowed for besides.
+    """
+    finite = torch.where(torch.isfinite(expected), expected, 0.0)
+    scale = min(1.0, float(finite.square().mean().sqrt())) if finite.numel() else 0.0
+    room = tolerance.absolute * scale + tolerance.relative * finite.abs()
+    error = own.double() - expected
+    error = torch.where(torch.isfinite(error), error, 0.0).square()
+    rows = error.mean(-1, keepdim=True) if error.dim() else error
+    return room + REFERENCE_ERRORS * rows.sqrt()
+
+
+def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance) -> str:
+    """How an output differs from what was expected, in words; empty if it is right. NaN only where it is expected."""
+    if not got.is_floating_point() and not got.is_complex():
+        wrong = got != expected.to(got.dtype)
+    elif got.is_complex():
+        wrong = ~((got - expected).abs() <= tolerance.absolute + tolerance.relative * expected.abs())
+    else:
+        value = got.double()
+        near = (value - expected).abs() <= allowed_error(torch, expected, own, tolerance)
+        odd = ~torch.isfinite(expected)
+        same = (value == expected) | (torch.isnan(value) & torch.isnan(expected))
+        wrong = ~torch.where(odd, same, near)
+    count = int(wrong.sum())
+    if count == 0:
+        return ""
+    first = int(wrong.reshape(-1).to(torch.int8).argmax())
+    have, need = got.reshape(-1)[first].item(), expected.reshape(-1)[first].item()
+    return f"{count} of {got.numel()} values are wrong; the first, number {first}, is {have:.6g}, expected {need:.6g}"
+
+
+def clock_fault(
+    claimed_us: Sequence[float], batch_us: Sequence[float], runs: int, overhead_us: float, slack: float, slack_us: float
+) -> str:
+    """What is wrong with claimed times, in words; empty if the judge's own clock agrees with them.
+
+    Args:
+        claimed_us: Times of single runs by the replayer's events.
+        batch_us: Times of batches of `runs` runs back to back by the judge's clock, an empty batch subtracted.
+        runs: Runs in a batch, each on new data.
+        overhead_us: What a run of the reference takes beyond its claimed time, such as flushing the cache.
+        slack: Share of the time that may remain unexplained.
+        slack_us: Time per batch that may remain unexplained: waking up, messages.
+    """
+    claim = statistics.median(claimed_us)
+    most = runs * (claim + max(0.0, overhead_us)) * (1 + slack) + slack_us
+    least = min(batch_us)  # interruptions only ever lengthen a batch
+    if least <= most:
+        return ""
+    return (
+        f"{runs} runs took {least:.0f} us by the judge's clock, and at most {most:.0f} us fit the {claim:.1f} us each "
+        "that its events show"
+    )
+
+
+def overhead_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs: int) -> float:
+    """What each run of the reference takes beyond its claimed time, by the judge's clock."""
+    return statistics.median(batch_us) / runs - statistics.median(claimed_us)
+
+
+def seconds_each(batch_s: Sequence[float], null_s: Sequence[float], runs: int) -> list[float]:
+    """Seconds per run of batches timed from outside, what an empty batch takes subtracted; at least a nanosecond."""
+    null = statistics.median(null_s)
+    return [max(1e-9, (whole - null) / runs) for whole in batch_s]
+
+
+def is_time(value: object) -> bool:
+    """Whether a reply's figure is a time: a positive, finite number."""
+    return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value) and value > 0

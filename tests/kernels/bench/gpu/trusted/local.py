@@ -1,0 +1,176 @@
+"""Processes of the trusted bench on the CPU: in this process, or as forks of it without walls."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
+
+from foretell.kernels.bench.gpu.handle import WorkerFailed, WorkerHandle, opening_of
+from foretell.kernels.bench.gpu.platform import name_of
+from foretell.kernels.bench.gpu.trusted.commands import Lent, _fault
+from foretell.kernels.bench.gpu.trusted.judge import ReplayJudge
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.device import Device
+from foretell.kernels.devices import described
+from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.profiles import GpuEffort
+from foretell.kernels.record import record
+from foretell.kernels.record.refusal import Recording
+from foretell.kernels.sandbox.jobs import Ending
+from foretell.kernels.task import Task, Workload
+from foretell.kernels.tasks import from_spec
+from foretell.testing.host import Host
+from tests.kernels.bench.gpu.host import DEVICE
+
+# The stand-in's events and the judge's clock are interrupted by whatever else runs on the machine.
+EFFORT = GpuEffort(
+    method="replay", clock_slack_s=30.0, run_timeout_s=60.0, load_timeout_s=120.0, most_pairs=6, replay_sets=2,
+    replay_batches=1, physics_margin=1e9,
+)  # fmt: skip
+
+
+class LocalProcess:
+    """A job of the trusted bench in this process. `asked` is what it was asked; `starts` counts fresh ones."""
+
+    def __init__(self, job: str, platform: Host) -> None:
+        self._make = import_module(job.partition(":")[0]).make
+        self.platform = platform
+        self.starts, self.asked = 0, []  # type: ignore[var-annotated]
+        self._obey: Any = None
+        self._lent: Any = None
+
+    @property
+    def alive(self) -> bool:
+        return self._obey is not None
+
+    def start(self) -> None:
+        if not self.alive:
+            self.starts += 1
+            self._lent = Lent(self.platform)
+            self._obey = self._make(self.platform, self._lent)
+
+    def stop(self) -> None:
+        self._obey = self._lent = None
+
+    await_end = close = stop
+
+    def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+        token, memory = command.pop("token"), command.pop("memory", None)
+        self.asked.append(command["do"])
+        if command["do"] == "lend":
+            self._lent.borrow(command["name"], os.dup(memory), command["size"])
+            return {"token": token}
+        try:
+            return {"token": token} | (self._obey(command) or {})
+        except Exception as error:
+            fault = _fault(error, self.platform)
+            raise WorkerFailed(Status(fault["status"]), fault["message"]) from error
+
+
+class _Talk:
+    """A fork that serves a job, with the interface of a sandbox's conversation."""
+
+    def __init__(self, job: Callable[[socket.socket], None]) -> None:
+        ours, theirs = socket.socketpair()
+
+        def child() -> None:
+            ours.close()
+            job(theirs)
+
+        self._process = multiprocessing.get_context("fork").Process(target=child, daemon=True)
+        self._process.start()
+        theirs.close()
+        self.connection = Connection(ours.detach())
+        self._hung_up = False
+
+    @property
+    def alive(self) -> bool:
+        return not self._hung_up and not self.ended
+
+    @property
+    def ended(self) -> bool:
+        return not self._process.is_alive()
+
+    def hang_up(self) -> None:
+        if not self._hung_up:
+            self._hung_up = True
+            self.connection.close()
+            self._process.kill()
+
+    def ending(self, by_itself: bool = False) -> tuple[Ending, str]:
+        if by_itself:
+            self._process.join(5)
+        self.hang_up()
+        self._process.join()
+        return Ending.DIED, f"died with exit code {self._process.exitcode}"
+
+
+class ForkedWorker(WorkerHandle):
+    """As `WorkerHandle`, without walls: the job is a function of this process, which may be hostile."""
+
+    def __init__(self, job: str | Callable[[socket.socket], None], platform: Host) -> None:
+        if isinstance(job, str):
+            module, _, function = job.partition(":")
+            job = getattr(import_module(module), function)
+        self._function: Any = job
+        self._opening = opening_of(name_of(platform))
+        self._talk = self._spare = None
+        self._gone = []
+        self._keeps_spare = False
+        self._problem = ""
+        self.starts = 0
+
+    def _launch(self) -> Any:
+        from foretell.kernels.bench.gpu.channel import send
+
+        talk = _Talk(self._function)
+        with suppress(OSError):
+            send(talk.connection, self._opening, 10.0)
+        return talk
+
+
+@lru_cache(maxsize=64)
+def _recorded(spec: str, number: int, source: str | None, language: str) -> Recording:
+    import json
+
+    task = from_spec(json.loads(spec))
+    return record(task, [*task.workloads, *task.extra][number], source, language, described("h200"))
+
+
+def recorded(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
+    """A recording made in this process, once."""
+    import json
+
+    number = [*task.workloads, *task.extra].index(workload)
+    return _recorded(json.dumps(task.spec), number, source, language)
+
+
+def judge_of(
+    task: Task, platform: Host | None = None, start: Any = None, record: Any = recorded, **changes: Any
+) -> tuple[ReplayJudge, dict[str, list[Any]]]:
+    """A judge with its processes, by job in the order in which they were made."""
+    platform = platform or Host()
+    workers: dict[str, list[Any]] = {}
+
+    def started(job: str) -> Any:
+        worker = (start or LocalProcess)(job, platform)
+        workers.setdefault(job.rpartition(".")[2].partition(":")[0], []).append(worker)
+        return worker
+
+    return ReplayJudge(task, DEVICE, replace(EFFORT, **changes), platform, started, record), workers
+
+
+def judged(task: Task, source: str, **details: Any) -> Measurement:
+    judge, _ = judge_of(task, **details)
+    try:
+        return judge.judge(Candidate(task.key, "torch", source))
+    finally:
+        judge.close()
