@@ -92,7 +92,9 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from foretell.kernels.measurement import TRUST_REASON
     from foretell.report.candidates import KINDS
+    from foretell.report.conditions import trust_note
     from foretell.report.numbers import seconds, times
 
     console = people()
@@ -109,6 +111,9 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
     interval = f"95 % interval {times(outcome.low, sign='')} to {times(outcome.high, sign='')}"
     early = ", stopped early" if outcome.stopped_early else ""
     console.print(f"[bold green]{times(outcome.speedup, sign='x')}[/]  {name}  [dim]{interval}{early}[/]")
+    if note := trust_note(outcome):
+        reason = outcome.conditions.get(TRUST_REASON, "")
+        console.print(f"  [yellow]{note}[/] {escape(str(reason))}", soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 2), header_style="dim")
     for heading in ("workload", "speedup", "reference", "yours"):
         table.add_column(heading, justify="left" if heading == "workload" else "right")

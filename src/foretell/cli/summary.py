@@ -13,7 +13,7 @@ from foretell.cli.output import command_line
 from foretell.kernels.languages.extension.bare import is_bare
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
-from foretell.report.conditions import contention, measurements_of
+from foretell.report.conditions import contention, measurements_of, trust_note
 from foretell.report.numbers import count, seconds, times
 from foretell.report.start import over_start, start_trouble
 
@@ -65,6 +65,8 @@ def _outcome(state: RunState) -> str:
     if best is None or found is None or found.speedup is None:
         return "[red]no candidate that was measured works[/]" if state.measured else "nothing was measured"
     held = "verified" if best.verified is not None and best.verified.ok else "not yet verified"
+    trust = trust_note(found)
+    held += f"; {trust}" if trust else ""
     note = f"(95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}, {held})"
     if not state.shown_faster:
         closest = f"the closest: {times(found.speedup, sign='x')} {note}"
@@ -107,6 +109,7 @@ def summary_document(
             "high": found.high,
             "verified": best.verified is not None and best.verified.ok,
             "shown_faster": state.shown_faster,
+            "trust": found.trust,
             "file": str(best_path(state, run_dir)),
             "origin": {"kind": best.candidate.origin.kind, "detail": dict(best.candidate.origin.detail)},
         }

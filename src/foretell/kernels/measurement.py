@@ -12,6 +12,8 @@ from typing import Any
 from foretell.kernels.deferred import deferrable, deferred
 from foretell.kernels.typed import all_finite, all_text, finite, typed, unchecked
 
+TRUST, TRUST_REASON = "trust", "trust_reason"  # of a measurement's conditions
+REPLAYED, LIVE, IN_PROCESS = "replay", "live", "in process"  # values of TRUST
 LARGEST = 1e300  # larger than any time or ratio, and smaller than what overflows
 
 
@@ -85,6 +87,14 @@ class Measurement:
     @cached_property
     def device_s(self) -> float:
         return self.cost.device_s
+
+    @property
+    def trust(self) -> str | None:
+        """How far from the candidate's host code a GPU's clock was: `replay`, `live` or `in process`.
+
+        None for measurements that say nothing of it: those of a CPU, and those by the method `worker`.
+        """
+        return self.conditions.get(TRUST)
 
     @property
     def shown_faster(self) -> bool:

@@ -9,6 +9,7 @@ from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.policy import Action
 from foretell.kernels.search.state import Node, RunState
 from foretell.report.calibration import INTERVAL
+from foretell.report.conditions import trust_note
 from foretell.report.numbers import count, percent, times
 
 TOP_ROWS = 10
@@ -134,6 +135,8 @@ def _top_row(node: Node, found: Measurement, workloads: Sequence[str], best: Nod
         notes.append("audit")
     if found.stopped_early:
         notes.append("stopped early")
+    if note := trust_note(found):
+        notes.append(note)
     if node.reused:
         notes.append("from an earlier run")
     interval = f"{times(found.low, sign='')} to {times(found.high, sign='')}" if found.low and found.high else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from foretell.kernels.measurement import Measurement
+from foretell.kernels.measurement import IN_PROCESS, LIVE, Measurement
 from foretell.kernels.search.state import RunState
 from foretell.report.numbers import count, percent
 
@@ -18,6 +18,15 @@ def measurements_of(state: RunState) -> Iterator[Measurement]:
             yield node.measurement
         if node.verified is not None:
             yield node.verified
+
+
+def trust_note(measurement: Measurement) -> str:
+    """A warning if the candidate's host code was at work while it was timed, or beside the clock; else empty."""
+    if measurement.trust == LIVE:
+        return "live: timed from outside while its host code ran, not replayed"
+    if measurement.trust == IN_PROCESS:
+        return "timed in the process of its host code, not replayed"
+    return ""
 
 
 def contention(measurements: Iterable[Measurement]) -> str:

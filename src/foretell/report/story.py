@@ -11,7 +11,7 @@ from foretell.kernels.search.state import RunState
 from foretell.report.calibration import BEYOND_LUCK, FEWEST, Calibration
 from foretell.report.candidates import shown
 from foretell.report.clock import Clock
-from foretell.report.conditions import contention, measurements_of
+from foretell.report.conditions import contention, measurements_of, trust_note
 from foretell.report.numbers import count, percent, seconds, times
 from foretell.report.start import over_start, start_trouble
 
@@ -57,7 +57,9 @@ def lead(state: RunState) -> str:
         parts.append(Markup("verified by measuring it again at the end."))
     else:
         parts.append(Markup("not measured a second time: the first look at a winner tends to flatter it."))
-    return parts[0] + " " + Markup(", ").join(parts[1:]) + _beside_start(state)
+    note = trust_note(found)
+    warning = Markup(" <b>{}</b>.").format(note[0].upper() + note[1:]) if note else ""
+    return parts[0] + " " + Markup(", ").join(parts[1:]) + warning + _beside_start(state)
 
 
 def _beside_start(state: RunState) -> str:

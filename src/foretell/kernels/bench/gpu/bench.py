@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections import defaultdict
@@ -18,16 +19,23 @@ from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerHandle
 from foretell.kernels.bench.gpu.judge import Judge
 from foretell.kernels.bench.gpu.memory import DeviceFull, MemoryFull, is_full, is_out_of_memory
 from foretell.kernels.bench.gpu.platform import Cuda, Platform, name_of
+from foretell.kernels.bench.gpu.server import data_of
+from foretell.kernels.bench.gpu.trusted.judge import NotReplayed, ReplayJudge
+from foretell.kernels.bench.gpu.trusted.process import REPLAYER_JOB
+from foretell.kernels.bench.gpu.trusted.recorder import Recorder
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.device import Device
-from foretell.kernels.measurement import Cost, Measurement, Status
+from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.measurement import IN_PROCESS, TRUST, TRUST_REASON, Cost, Measurement, Status
 from foretell.kernels.multiprocessor import capability_of
 from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 
+WORKER, REPLAY = METHODS = ("worker", "replay")
 _T = TypeVar("_T")
 
 
@@ -45,14 +53,22 @@ class GpuBench:
         worker: Worker | None = None,
         platform: Platform | None = None,
     ) -> None:
-        """`device`, `worker` and `platform` are found or started where they are not given."""
+        """`device`, `worker` and `platform` are found or started where they are not given.
+
+        The environment variable FORETELL_GPU_METHOD chooses another `method` than the effort's.
+        """
+        effort = replace(effort, method=method_of(effort))
         self.device: Device = device or detect_gpu()
+        if effort.method == REPLAY:  # other numbers, which the catalogue must not mix with those of the worker
+            self.device = replace(self.device, toolchain=f"{self.device.toolchain}, {REPLAY}".removeprefix(", "))
         self._effort = effort
         self._builders = BuilderPool(capability_of(self.device), builders, True, self.device.cores)
         self._platform: Platform = platform or Cuda()
         self._worker: Worker = worker or WorkerHandle(name_of(self._platform))
         self._arena = Arena(self._platform)
-        self._judge: tuple[str, Judge | JudgeApart] | None = None
+        self._judge: tuple[str, Judge | JudgeApart | ReplayJudge] | None = None
+        self._recorder = Recorder(recording_of, builders or self.device.cores) if effort.method == REPLAY else None
+        self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
 
@@ -69,9 +85,7 @@ class GpuBench:
         about `memory_waits` times `memory_wait_s` of the effort; then the outcome is `infrastructure`. Raises BadTask
         if the task's own code cannot be worked with.
         """
-        waiting: dict[Future[Build], Candidate] = {
-            self._builders.submit(task, candidate): candidate for candidate in candidates
-        }
+        waiting: dict[Future[Build], Candidate] = {self._submit(task, candidate): candidate for candidate in candidates}
         while waiting:
             started = time.perf_counter()
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -83,11 +97,25 @@ class GpuBench:
     def expect(self, task: Task, candidates: Sequence[Candidate]) -> None:
         """Let the builders begin; `measure` takes what they have made."""
         for candidate in candidates:
-            self._builders.submit(task, candidate)
+            self._submit(task, candidate)
+
+    def _submit(self, task: Task, candidate: Candidate) -> Future[Build]:
+        """Have a candidate built, and then recorded if it is to be replayed."""
+        future = self._builders.submit(task, candidate)
+        recorder = self._recorder
+        if recorder is not None:
+
+            def record(done: Future[Build]) -> None:
+                if not done.cancelled() and done.exception() is None and done.result().ok:
+                    recorder.expect(task, candidate, self.device)
+
+            future.add_done_callback(record)
+        return future
 
     def warm_up(self) -> None:
         """Start the worker and the builders' server now, so that the first measurement does not wait for them."""
-        self._worker.start()
+        if self._effort.method != REPLAY:
+            self._worker.start()
 
     def prepare(self, task: Task) -> None:
         """Make inputs and expected values, and tell the worker, before the clock of a batch runs."""
@@ -95,6 +123,8 @@ class GpuBench:
 
     def close(self) -> None:
         self._builders.close()
+        if self._recorder is not None:
+            self._recorder.close()
         self._retire()
         self._worker.close()
 
@@ -110,7 +140,7 @@ class GpuBench:
         self._judge[1].close()
         self._judge = None
 
-    def _judge_of(self, task: Task) -> Judge | JudgeApart:
+    def _judge_of(self, task: Task) -> Judge | JudgeApart | ReplayJudge:
         if self._judge is None or self._judge[0] != task.identity or not self._judge[1].alive:
             self._retire()
             try:
@@ -121,8 +151,16 @@ class GpuBench:
             self._judge = (task.identity, judge)
         return self._judge[1]
 
-    def _new_judge(self, task: Task) -> Judge | JudgeApart:
-        """A judge: in this process for the library's own tasks, and behind walls for any other, whose code it runs."""
+    def _new_judge(self, task: Task) -> Judge | JudgeApart | ReplayJudge:
+        """A judge: in this process for the library's own tasks, and behind walls for any other, whose code it runs.
+
+        A judge by replay runs no code of a task. Tasks that it cannot judge are judged as without it, and marked.
+        """
+        if self._recorder is not None and task.identity not in self._not_replayed:
+            try:
+                return self._replay_judge(task, self._recorder)
+            except NotReplayed as reason:
+                self._not_replayed[task.identity] = str(reason)
         if task.kind != "library":
             return JudgeApart(task, self._worker, self.device, self._effort, name_of(self._platform))
         try:
@@ -131,6 +169,14 @@ class GpuBench:
             if is_out_of_memory(refused.__cause__):
                 raise MemoryFull from refused
             raise
+
+    def _replay_judge(self, task: Task, recorder: Recorder) -> ReplayJudge:
+        platform, data = name_of(self._platform), data_of(task)
+
+        def start(job: str) -> Worker:
+            return WorkerHandle(platform, job, spare=job == REPLAYER_JOB, data=data if job != REPLAYER_JOB else ())
+
+        return ReplayJudge(task, self.device, self._effort, self._platform, start, recorder)
 
     def _with_room(self, act: Callable[[], _T]) -> _T:
         """What `act` returns; once more with all of this bench's memory given back, then as long as others hold some.
@@ -175,7 +221,10 @@ class GpuBench:
         except DeviceLost as lost:
             outcome = Measurement(Status.INFRASTRUCTURE, str(lost), device=self.device.id)
         cost = replace(outcome.cost, build_s=built.seconds)
-        return replace(outcome, cost=cost)
+        marks = {}
+        if task.identity in self._not_replayed:
+            marks = {TRUST: IN_PROCESS, TRUST_REASON: plain(self._not_replayed[task.identity])}
+        return replace(outcome, cost=cost, conditions={**outcome.conditions, **marks})
 
     def _judged(self, task: Task, candidate: Candidate, hopeless_below: float | None, traced: bool) -> Measurement:
         """A candidate's measurement, tried twice if the device is lost. Raises MemoryFull, DeviceLost."""
@@ -188,3 +237,11 @@ class GpuBench:
         if outcome.message == OUT_OF_MEMORY:
             raise MemoryFull
         return outcome
+
+
+def method_of(effort: GpuEffort) -> str:
+    """How candidates are timed. Raises ValueError if there is no such way."""
+    method = os.environ.get("FORETELL_GPU_METHOD") or effort.method
+    if method not in METHODS:
+        raise ValueError(f"FORETELL_GPU_METHOD is {method!r}; expected one of {', '.join(METHODS)}")
+    return method

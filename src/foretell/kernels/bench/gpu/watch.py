@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # Operations that move, allocate or describe memory without computing anything.
-_PLUMBING = frozenset(
+PLUMBING = frozenset(
     (
         "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like",
         "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full", "fill_", "zero_",
@@ -67,7 +67,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
-        if name not in _PLUMBING:
+        if name not in PLUMBING:
             largest = max((a.numel() for a in _tensors(args)), default=0)
             self._computed.append((str(func), largest))
         return func(*args, **(kwargs or {}))

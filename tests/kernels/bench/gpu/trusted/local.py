@@ -13,6 +13,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+from foretell.kernels.bench.gpu import settings
 from foretell.kernels.bench.gpu.handle import WorkerFailed, WorkerHandle, opening_of
 from foretell.kernels.bench.gpu.platform import name_of
 from foretell.kernels.bench.gpu.trusted.commands import Lent, _fault
@@ -55,7 +56,8 @@ class LocalProcess:
         if not self.alive:
             self.starts += 1
             self._lent = Lent(self.platform)
-            self._obey = self._make(self.platform, self._lent)
+            with settings.under(settings.current()):  # a process of its own would keep what it sets to itself
+                self._obey = self._make(self.platform, self._lent)
 
     def stop(self) -> None:
         self._obey = self._lent = None
@@ -69,7 +71,8 @@ class LocalProcess:
             self._lent.borrow(command["name"], os.dup(memory), command["size"])
             return {"token": token}
         try:
-            return {"token": token} | (self._obey(command) or {})
+            with settings.under(settings.current()):
+                return {"token": token} | (self._obey(command) or {})
         except Exception as error:
             fault = _fault(error, self.platform)
             raise WorkerFailed(Status(fault["status"]), fault["message"]) from error

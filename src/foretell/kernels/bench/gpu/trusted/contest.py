@@ -158,6 +158,7 @@ class LiveContest:
             process.lend("outputs", scene.sides[side].room, effort.open_timeout_s)
             process.ask(
                 "source", effort.compile_timeout_s, spec=task.spec, source=source, files=files if source else {},
+                language=candidate.language,
                 inputs=[stage.inputs for stage in scene.stages], outputs=scene.sides[side].rings,
                 cudnn_tf32=scene.cudnn_tf32,
             )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,25 +17,24 @@ from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
-from foretell.kernels.bench.gpu.trusted.process import LIVE, REPLAYER, SOURCE, Process
+from foretell.kernels.bench.gpu.trusted.process import LIVE_JOB, REPLAYER_JOB, SOURCE_JOB, Process
+from foretell.kernels.bench.gpu.trusted.recorder import Record
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.source import LibrarySource, ProblemSource, Source, fetch_weights
+from foretell.kernels.bench.gpu.trusted.verdict import computing_fault
 from foretell.kernels.bench.statistics import combine
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.languages.diagnostics import plain
-from foretell.kernels.measurement import Cost, Measurement, Status
+from foretell.kernels.measurement import LIVE, REPLAYED, TRUST, TRUST_REASON, Cost, Measurement, Status
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.program import Program
 from foretell.kernels.record.refusal import Reason, Recording
 from foretell.kernels.task import Task, Workload
 from foretell.kernels.tasks import gpumode
 
-Record = Callable[[Task, Workload, "str | None", str, Device], Recording]
 Start = Callable[[str], Worker]
 
-TRUST, TRUST_REASON = "trust", "trust_reason"  # keys of a measurement's conditions
-REPLAYED, LIVE_RUN, IN_PROCESS = "replay", "live", "in process"
 _REFUSED = {Reason.BUILD: Status.COMPILE_ERROR, Reason.FORGED: Status.CHEAT}
 
 
@@ -64,11 +64,10 @@ class ReplayJudge:
         self._task, self._device, self._effort, self._platform = task, device, effort, platform
         self._record, self._start = record, start
         programs = [self._reference(workload) for workload in (*task.workloads, *task.extra)]
-        self._candidate = Process(start(REPLAYER))
-        self._weights = Process(start(SOURCE))
+        self._candidate = Process(start(REPLAYER_JOB))
+        self._weights = Process(start(SOURCE_JOB))
         self._live: tuple[Process, Process] | None = None
-        self._scene = Scene(task, programs, platform, effort, Process(start(REPLAYER)))
-        self.spent_s: dict[str, float] = {}
+        self._scene = Scene(task, programs, platform, effort, Process(start(REPLAYER_JOB)))
         try:
             fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
             self._scene.open(self._source())
@@ -78,6 +77,15 @@ class ReplayJudge:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def spent_s(self) -> dict[str, float]:
+        """Seconds that its processes were waited for, by command."""
+        spent: dict[str, float] = defaultdict(float)
+        for process in (self._candidate, self._weights, self._scene.reference, *(self._live or ())):
+            for name, value in process.spent_s.items():
+                spent[name] += value
+        return spent
 
     @property
     def alive(self) -> bool:
@@ -122,7 +130,7 @@ class ReplayJudge:
     def _source(self) -> Source:
         if self._task.kind == "library":
             return LibrarySource(self._task, self._platform, self._scene.inputs)
-        return ProblemSource(self._task, Process(self._start(SOURCE)), self._scene.inputs, self._effort)
+        return ProblemSource(self._task, Process(self._start(SOURCE_JOB)), self._scene.inputs, self._effort)
 
     def _judged(self, candidate: Candidate, hopeless_below: float | None) -> Measurement:
         recordings = []
@@ -142,6 +150,10 @@ class ReplayJudge:
         scene, process, effort = self._scene, self._candidate, self._effort
         choices = [[r.program, *r.alternatives][: effort.replay_configurations] for r in recordings]
         programs: list[Program] = [choice[0] for choice in choices if choice[0] is not None]
+        if not self._task.library_calls and candidate.language in ("triton", "cuda"):
+            fault_words = next(filter(None, map(computing_fault, programs)), "")
+            if fault_words:
+                return _marked(Measurement(Status.CHEAT, fault_words), REPLAYED)
         scene.seat(programs)
         fetch_weights(self._task, self._weights, scene.sides[1], programs[0], 0, candidate.source, effort)
         process.renew()
@@ -157,17 +169,17 @@ class ReplayJudge:
 
     def _run_live(self, candidate: Candidate, reason: str, hopeless_below: float | None) -> Measurement:
         if self._live is None:
-            self._live = Process(self._start(LIVE)), Process(self._start(LIVE))
+            self._live = Process(self._start(LIVE_JOB)), Process(self._start(LIVE_JOB))
         contest = LiveContest(self._scene, *self._live, self._effort)
         try:
             contest.open(self._task, candidate)
             for index in range(len(self._scene.stages)):
                 fault = self._scene.check_known(self._live[1], index)
                 if fault:
-                    return _marked(fault, LIVE_RUN, reason)
-            return self._timed(contest, LIVE_RUN, reason, hopeless_below)
+                    return _marked(fault, LIVE, reason)
+            return self._timed(contest, LIVE, reason, hopeless_below)
         except WorkerFailed as failure:
-            return _marked(Measurement(failure.status, str(failure)), LIVE_RUN, reason)
+            return _marked(Measurement(failure.status, str(failure)), LIVE, reason)
         finally:
             self._live[1].stop()
 

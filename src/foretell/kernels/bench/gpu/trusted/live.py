@@ -16,6 +16,7 @@ from foretell.kernels.bench.gpu.session import Refused, poison
 from foretell.kernels.bench.gpu.trusted.commands import Lent, Obey
 from foretell.kernels.bench.gpu.trusted.commands import serve as serve_commands
 from foretell.kernels.bench.gpu.trusted.entries import entry
+from foretell.kernels.bench.gpu.watch import Watch, watch_for
 from foretell.kernels.record.recorder import tensors_in
 from foretell.kernels.tasks.trees import is_tensor, leaves, rebuilt
 
@@ -38,6 +39,7 @@ class _Live:
     def __init__(self, platform: Any, lent: Lent) -> None:
         self._platform, self._lent = platform, lent
         self._entry: Any = None
+        self._watch: Watch | None = None
         self._arguments: list[list[Any]] = []
         self._rings: list[list[list[Any]]] = []
         self._flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
@@ -70,12 +72,26 @@ class _Live:
             lent = [self._lent.tensors("inputs", places) for places in inputs]
             self._arguments.append([_with(drawn, tensors) for tensors in lent])
             self._rings.append([self._lent.tensors("outputs", places) for places in rings])
+        if command["source"] is not None:
+            self._watch = watch_for(command["language"], task.library_calls)
         self._entry = entry(runtime, command["source"], command["files"], device)
+
+    def _called(self, arguments: list[Any]) -> list[Any]:
+        """The outputs; of a candidate's first call it is seen whether it lets torch compute where it must not."""
+        watch, self._watch = self._watch, None
+        if watch is None:
+            return leaves(self._entry(*arguments))
+        with watch:
+            outputs = leaves(self._entry(*arguments))
+        fault = watch.verdict(arguments)
+        if fault:
+            raise Refused("cheat", fault)
+        return outputs
 
     def _batch(self, workload: int, order: Sequence[int]) -> None:
         for number in order:
             self._flush.zero_()
-            outputs = leaves(self._entry(*self._arguments[workload][number]))
+            outputs = self._called(self._arguments[workload][number])
             rings = self._rings[workload][number]
             if len(outputs) != len(rings):
                 raise Refused("wrong", f"returned {len(outputs)} outputs, expected {len(rings)}")

@@ -13,9 +13,9 @@ from foretell.kernels.bench.gpu.trusted.stage import Room
 from foretell.kernels.bench.gpu.trusted.verdict import is_time
 from foretell.kernels.measurement import Status
 
-REPLAYER = "foretell.kernels.bench.gpu.trusted.replayer:serve"
-LIVE = "foretell.kernels.bench.gpu.trusted.live:serve"
-SOURCE = "foretell.kernels.bench.gpu.trusted.source_job:serve"
+REPLAYER_JOB = "foretell.kernels.bench.gpu.trusted.replayer:serve"
+LIVE_JOB = "foretell.kernels.bench.gpu.trusted.live:serve"
+SOURCE_JOB = "foretell.kernels.bench.gpu.trusted.source_job:serve"
 NOT_ASKED = "answered something that it was not asked"
 
 

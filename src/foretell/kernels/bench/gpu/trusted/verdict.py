@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from foretell.kernels.bench.gpu.watch import PLUMBING
+from foretell.kernels.program import Program
 from foretell.kernels.task import Task, Tolerance
 from foretell.kernels.tasks import kernelbench
 
@@ -53,6 +55,21 @@ def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance
     first = int(wrong.reshape(-1).to(torch.int8).argmax())
     have, need = got.reshape(-1)[first].item(), expected.reshape(-1)[first].item()
     return f"{count} of {got.numel()} values are wrong; the first, number {first}, is {have:.6g}, expected {need:.6g}"
+
+
+def computing_fault(program: Program) -> str:
+    """What is wrong with a Program where a task asks for kernels of one's own, in words; empty if nothing.
+
+    Torch may allocate and copy, and compute on small things such as a vector of partial sums.
+    """
+    if not program.launches():
+        return "it launches no kernel of its own"
+    largest = max((view.count for view in program.inputs), default=0)
+    for call in program.library_calls():
+        size = max((view.count for view in call.tensors()), default=0)
+        if call.name not in PLUMBING and 4 * size >= largest:
+            return f"it lets torch compute: {call.operator} on {size} values"
+    return ""
 
 
 def clock_fault(

@@ -1,0 +1,305 @@
+"""Trusted replay on a GPU: agreement with the method `worker`, speed, repeatability, faults, exploits.
+
+    PYTHONPATH=src python -m benchmarks.trust.measure FOLDER [--set SET.json] [--seconds 380] [--parts guards,faults]
+
+Each part appends its rows to FOLDER/PART.jsonl as it goes and prints them; rows that are there are skipped, so that the
+command can be repeated until it says that all is done. SET.json is the acceptance set (benchmarks.acceptance.draw).
+What the parts show is written to FOLDER/trust.json every time.
+
+Parts: `guards` (controls, all of which must be ok, and exploits, none of which may be ok with a speedup beyond the best
+control's: one that patches the clock of a process in which it is not timed is an honest kernel), `throughput`
+(candidates per second of 150 Triton and 150 CUDA candidates: 12 and 25 are asked), `retest` (two passes over 60: 0.5 %
+median is asked), `faults` (160 honest candidates with 40 hostile ones among them, and some whose processes are killed:
+160 clean results are asked), `acceptance` (speedups by replay and by `worker`, the share that is replayed, reasons for
+`live`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu_bench import draw
+from foretell.kernels.bench.gpu.bench import GpuBench
+from foretell.kernels.bench.gpu.handle import WorkerHandle
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.library import get
+from foretell.kernels.measurement import Measurement
+from foretell.kernels.profiles import GPU_BENCH
+from foretell.kernels.task import Task
+
+REPLAY = replace(GPU_BENCH, method="replay")
+KILL_EVERY = 97  # commands to replayers: about one replayer in ten candidates is killed
+UNEARNED = 1.05  # times the best control's speedup
+Row = dict[str, Any]
+
+
+class Rows:
+    """The rows of one part, kept in a file line by line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: list[Row] = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        self.done = {row["key"] for row in self.rows}
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        self.done.add(row["key"])
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        shown = ("key", "status", "speedup", "trust", "wall_s", "message")
+        words = {name: row[name] for name in shown if row.get(name)}
+        print(f"{self._path.stem}: {words}", flush=True)
+
+
+def row_of(key: str, outcome: Measurement, **more: Any) -> Row:
+    return {
+        "key": key,
+        "status": outcome.status.value,
+        "message": outcome.message[:200],
+        "speedup": outcome.speedup,
+        "trust": outcome.trust,
+        "reason": str(outcome.conditions.get("trust_reason", ""))[:200],
+        "timed": outcome.conditions.get("timed"),
+        "expected": outcome.conditions.get("expected"),
+        "tf32": outcome.conditions.get("tf32"),
+        "candidate_us": [statistics.median(t.candidate_us) for t in outcome.timings],
+        "pairs": sum(len(t.candidate_us) for t in outcome.timings),
+        "wall_s": round(outcome.cost.wall_s, 4),
+        **more,
+    }
+
+
+def measured(bench: GpuBench, task: Task, candidates: Sequence[Candidate], over: Callable[[], bool]) -> Iterator[Any]:
+    """Outcomes until time is over; what is under way then is finished."""
+    for candidate, outcome in bench.measure(task, candidates):
+        yield candidate, outcome
+        if over():
+            return
+
+
+def guards(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    from tests.kernels.bench.gpu.controls import CONTROLS
+    from tests.kernels.bench.gpu.exploits import EXPLOITS
+
+    task = get("softmax", "gpu")
+    entries = {f"control {e.name}": e for e in CONTROLS} | {f"exploit {e.name}": e for e in EXPLOITS}
+    todo = {key: Candidate("softmax", e.language, e.source) for key, e in entries.items() if key not in rows.done}
+    keys = {candidate.id: key for key, candidate in todo.items()}
+    with closing(GpuBench(REPLAY)) as bench:
+        for candidate, outcome in measured(bench, task, list(todo.values()), over):
+            rows.add(row_of(keys[candidate.id], outcome))
+
+
+def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    """Seconds are counted per task, from its first candidate to its last, with all builds and recordings begun."""
+    for language in ("triton", "cuda"):
+        drawn = draw(language, 150, seed=24)
+        with closing(GpuBench(REPLAY)) as bench:
+            todo = {name: c for name, c in drawn.items() if f"{language} {name}" not in rows.done}
+            for name, candidates in todo.items():
+                bench.expect(get(name, "gpu"), candidates)
+            for name, candidates in todo.items():
+                if over():
+                    return
+                started = time.perf_counter()
+                bench.prepare(get(name, "gpu"))
+                opened = time.perf_counter()
+                outcomes = [outcome for _, outcome in bench.measure(get(name, "gpu"), candidates)]
+                judge = bench._judge
+                rows.add({
+                    "key": f"{language} {name}", "language": language, "candidates": len(outcomes),
+                    "opening_s": round(opened - started, 3), "wall_s": round(time.perf_counter() - opened, 3),
+                    "statuses": dict(Counter(o.status.value for o in outcomes)),
+                    "trusts": dict(Counter(str(o.trust) for o in outcomes)),
+                    "spent_s": {n: round(v, 3) for n, v in (judge[1].spent_s if judge else {}).items()},
+                })  # fmt: skip
+
+
+def retest(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    for number in range(2):
+        with closing(GpuBench(REPLAY)) as bench:
+            for language in ("triton", "cuda"):
+                for name, candidates in draw(language, 30, seed=5).items():
+                    todo = [c for c in candidates if f"{number} {c.id}" not in rows.done]
+                    for candidate, outcome in measured(bench, get(name, "gpu"), todo, over):
+                        rows.add(row_of(f"{number} {candidate.id}", outcome, task=name))
+                    if over():
+                        return
+
+
+class Killer:
+    """Ends a replayer in the middle of its work, every so many commands."""
+
+    def __init__(self) -> None:
+        self._asked, self.killed = 0, 0
+        self._ask = WorkerHandle.ask
+
+    def __enter__(self) -> Killer:
+        killer, ask = self, self._ask
+
+        def asked(handle: WorkerHandle, timeout_s: float, **command: Any) -> dict[str, Any]:
+            killer._asked += command["do"] in ("run", "check")
+            if killer._asked >= KILL_EVERY and handle._talk is not None:
+                killer._asked, killer.killed = 0, killer.killed + 1
+                handle._talk.hang_up()
+            return ask(handle, timeout_s, **command)
+
+        WorkerHandle.ask = asked  # type: ignore[method-assign,assignment]
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        WorkerHandle.ask = self._ask  # type: ignore[method-assign]
+
+
+def faults(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    """Honest candidates once alone and once among hostile ones; then with replayers that are killed."""
+    from tests.kernels.bench.gpu.faults import FAULTS
+
+    names = ["softmax", "layernorm", "row_sum", "swiglu"]
+    drawn = draw("triton", 40 * len(names) * 8, seed=2)
+    honest = {name: drawn[name][:40] for name in names}
+    for kind in ("alone", "mixed", "killed"):
+        killer = Killer() if kind == "killed" else nullcontext()
+        with closing(GpuBench(REPLAY)) as bench, killer:
+            for name in names:
+                batch = [(f"{kind} {c.id}", "", c) for c in honest[name][: 10 if kind == "killed" else 40]]
+                if kind == "mixed":
+                    for k, fault in enumerate(FAULTS[:10]):
+                        text = f"{fault.source}\n# {name} {k}\nMARK_{name}_{k} = {k}\n"
+                        hostile = Candidate(name, fault.language, text)
+                        batch.insert(5 * k + 2, (f"{kind} {fault.name} {name}", fault.name, hostile))
+                for key, fault_name, candidate in batch:
+                    if key in rows.done:
+                        continue
+                    if over():
+                        return
+                    [(_, outcome)] = bench.measure(get(name, "gpu"), [candidate])
+                    rows.add(row_of(key, outcome, kind=kind, fault=fault_name))
+
+
+def acceptance(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    from benchmarks.acceptance.measure import job
+
+    if arguments.set is None:
+        print("acceptance: give --set", flush=True)
+        return
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in json.loads(arguments.set.read_text()):
+        groups[row["reference"]].append(row)
+    for method in ("replay", "worker"):
+        with closing(GpuBench(replace(GPU_BENCH, method=method))) as bench:
+            for group in groups.values():
+                todo = [row for row in group if f"{method} {row['id']}" not in rows.done]
+                if not todo:
+                    continue
+                task, candidates, ids = job(todo)
+                try:
+                    for candidate, outcome in measured(bench, task, candidates, over):
+                        for row_id in ids[candidate.id]:
+                            rows.add(row_of(f"{method} {row_id}", outcome, method=method, id=row_id))
+                except Exception as error:  # a problem that cannot be worked with is a result
+                    for row in todo:
+                        words = f"{type(error).__name__}: {error}"[:200]
+                        rows.add({"key": f"{method} {row['id']}", "method": method, "id": row["id"],
+                                  "status": "task", "message": words, "speedup": None, "trust": None})  # fmt: skip
+                if over():
+                    return
+
+
+PARTS: dict[str, Callable[[Rows, Callable[[], bool], argparse.Namespace], None]] = {
+    "guards": guards,
+    "throughput": throughput,
+    "retest": retest,
+    "faults": faults,
+    "acceptance": acceptance,
+}
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """What the rows so far show, part by part."""
+    parts = {name: Rows(folder / f"{name}.jsonl").rows for name in PARTS}
+    found: dict[str, Any] = {name: {"rows": len(rows)} for name, rows in parts.items()}
+    controls, exploits = ([r for r in parts["guards"] if r["key"].startswith(k)] for k in ("control", "exploit"))
+    best = max((row["speedup"] for row in controls if row["speedup"]), default=float("inf"))
+    found["guards"] |= {
+        "controls": len(controls),
+        "refused": [row["key"] for row in controls if row["status"] != "ok"],
+        "exploits": len(exploits),
+        "without_effect": [row["key"] for row in exploits if row["speedup"] and row["speedup"] <= UNEARNED * best],
+        "unearned": [row["key"] for row in exploits if row["speedup"] and row["speedup"] > UNEARNED * best],
+    }
+    for language in ("triton", "cuda"):
+        rows = [row for row in parts["throughput"] if row["language"] == language]
+        whole_s = sum(row["wall_s"] + row["opening_s"] for row in rows)
+        count = sum(row["candidates"] for row in rows)
+        found["throughput"][language] = {"candidates": count, "per_second": count / whole_s if whole_s else None}
+    passes = [{r["key"][2:]: r["speedup"] for r in parts["retest"] if r["key"][0] == n and r["speedup"]} for n in "01"]
+    apart = [abs(passes[0][key] / passes[1][key] - 1) for key in passes[0] if key in passes[1]]
+    found["retest"] |= {"both": len(apart), "median_difference": statistics.median(apart) if apart else None}
+    for kind in ("alone", "mixed", "killed"):
+        honest = [row for row in parts["faults"] if row.get("kind") == kind and not row["fault"]]
+        found["faults"][kind] = dict(Counter(row["status"] for row in honest))
+    found["faults"]["hostile"] = {
+        row["key"]: row["status"] for row in parts["faults"] if row.get("fault") and row["status"] in ("ok", "wrong")
+    }
+    found["acceptance"] |= _acceptance(parts["acceptance"])
+    return found
+
+
+def _acceptance(rows: Sequence[Row]) -> dict[str, Any]:
+    by = {(row["method"], row["id"]): row for row in rows}
+    both = [
+        (by["replay", i]["speedup"], by["worker", i]["speedup"], by["replay", i]["trust"])
+        for method, i in by
+        if method == "replay" and by["replay", i]["speedup"] and by.get(("worker", i), {}).get("speedup")
+    ]
+    replayed = [row for row in rows if row["method"] == "replay"]
+    apart = {
+        trust: [abs(a / b - 1) for a, b, kind in both if kind == trust] for trust in ("replay", "live", "in process")
+    }
+    return {
+        "trusts": dict(Counter(str(row["trust"]) for row in replayed)),
+        "statuses": {m: dict(Counter(r["status"] for r in rows if r["method"] == m)) for m in ("replay", "worker")},
+        "reasons": dict(Counter(row["reason"].partition(":")[0] for row in replayed if row.get("reason"))),
+        "median_difference": {trust: statistics.median(each) for trust, each in apart.items() if each},
+    }
+
+
+def _is_over(end: float) -> bool:
+    return time.monotonic() > end
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--set", type=Path, help="the acceptance set")
+    parser.add_argument("--seconds", type=float, default=380.0, help="start nothing new after that long")
+    parser.add_argument("--parts", default=",".join(PARTS))
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + arguments.seconds
+    chosen = arguments.parts.split(",")
+    for number, name in enumerate(chosen):
+        # Each part may use an equal share of what is left, so that one call shows something of all of them.
+        part_end = time.monotonic() + max(0.0, deadline - time.monotonic()) / (len(chosen) - number)
+        try:
+            PARTS[name](Rows(arguments.folder / f"{name}.jsonl"), partial(_is_over, part_end), arguments)
+        except Exception as error:  # the other parts still count
+            print(f"{name} failed: {type(error).__name__}: {error}", flush=True)
+        shown = summary(arguments.folder)
+        (arguments.folder / "trust.json").write_text(json.dumps(shown, indent=1) + "\n")
+        print(json.dumps({name: shown[name]}, indent=1), flush=True)
+
+
+if __name__ == "__main__":
+    main()

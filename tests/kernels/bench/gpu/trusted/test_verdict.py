@@ -1,0 +1,194 @@
+"""What counts as right, which times are believed, other distributions of inputs, and expected values in double."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from foretell.kernels.bench.gpu.trusted.player import Player, precision_of
+from foretell.kernels.bench.gpu.trusted.precise import Precise
+from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied, looks_independent
+from foretell.kernels.bench.gpu.trusted.verdict import (
+    KERNELBENCH_FLOAT32,
+    clock_fault,
+    is_time,
+    mismatch,
+    overhead_us,
+    seconds_each,
+)
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.measurement import Status
+from foretell.kernels.record.replay import ReplayError
+from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of
+from tests.kernels.bench.gpu.trusted.test_hostile_programs import TASK, recorder
+from tests.kernels.bench.gpu.trusted.toy import KERNELS, ToyHost, program_of
+from tests.kernels.record.sources import HEAD
+from tests.kernels.record.sources import program_of as recorded_program
+
+_LOOSE = KERNELBENCH_FLOAT32
+
+
+def _wrong(got: Any, expected: Any, own: Any | None = None) -> bool:
+    own = expected.float() if own is None else own
+    return bool(mismatch(torch, got, expected, own, _LOOSE))
+
+
+def test_zeros_and_constants_are_wrong_where_all_values_are_small() -> None:
+    x = torch.randn(4, 400_000, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    expected = torch.softmax(x, 1)
+    right = torch.softmax(x.float(), 1)
+    assert not _wrong(right, expected, right)
+    assert _wrong(torch.zeros_like(right), expected, right)
+    assert _wrong(torch.full_like(right, 1 / 400_000), expected, right)
+
+
+def _tf32(x: Any) -> Any:
+    """Rounded to the ten bits of mantissa that TF32 has."""
+    whole = (x.view(torch.int32) + 0x1000) & ~0x1FFF
+    return whole.view(torch.float32)
+
+
+def test_lower_precision_is_wrong_unless_the_reference_has_it_too() -> None:
+    generator = torch.Generator().manual_seed(2)
+    a, b = (torch.randn(64, 512, generator=generator), torch.randn(512, 64, generator=generator))
+    expected = a.double() @ b.double()
+    plain, reduced = a @ b, _tf32(a) @ _tf32(b)
+    assert not _wrong(plain, expected, plain)
+    assert not _wrong(torch.stack([a[:, k, None] * b[k] for k in range(512)]).sum(0), expected, plain)
+    for lower in (reduced, (a.half() @ b.half()).float(), (a.bfloat16() @ b.bfloat16()).float()):
+        assert _wrong(lower, expected, plain)
+    assert not _wrong(reduced, expected, reduced)
+
+
+def test_what_is_not_a_number_is_only_right_where_it_is_expected() -> None:
+    expected = torch.tensor([1.0, float("inf"), float("nan")], dtype=torch.float64)
+    assert not _wrong(expected.float(), expected)
+    for got in (
+        [1.0, float("inf"), 0.0],
+        [float("nan"), float("inf"), float("nan")],
+        [1.0, float("-inf"), float("nan")],
+    ):
+        assert _wrong(torch.tensor(got), expected)
+    assert _wrong(torch.tensor([1, 2, 4]), torch.tensor([1, 2, 3]), torch.tensor([1, 2, 3]))
+
+
+@pytest.mark.parametrize(("batch_us", "believed"), [
+    ([1000.0, 900.0], True),  # 8 runs of 100 us and 10 us more each
+    ([9000.0, 950.0], True),  # one batch was interrupted
+    ([5000.0, 4100.0], False),  # the events show a fifth of the time
+])  # fmt: skip
+def test_claimed_times_must_agree_with_the_judges_clock(batch_us: list[float], believed: bool) -> None:
+    words = clock_fault([100.0, 101.0, 99.0], batch_us, 8, overhead_us=10.0, slack=0.25, slack_us=50.0)
+    assert (words == "") is believed
+
+
+def test_what_each_run_costs_besides_is_learnt_from_the_reference() -> None:
+    assert overhead_us([50.0, 52.0, 51.0], [610.0, 608.0, 700.0], 10) == pytest.approx(10.0)
+    assert seconds_each([1.0, 1.2], [0.2, 0.2, 5.0], 4) == pytest.approx([0.2, 0.25])
+    assert seconds_each([0.1], [0.2], 4) == [1e-9]
+    assert [is_time(value) for value in (1.0, 3, 0.0, -1.0, float("nan"), float("inf"), "1", None, True)] == [
+        True, True, False, False, False, False, False, False, False,
+    ]  # fmt: skip
+
+
+def test_a_replayer_that_forges_its_events_is_caught_by_the_judges_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of half a second that claim a microsecond; the reference shows what the machine itself costs."""
+    slow = KERNELS["softmax"]
+
+    def sleeping(source: int, target: int, count: int, state: dict[str, Any]) -> None:
+        time.sleep(0.5)
+        slow(source, target, count, state)
+
+    monkeypatch.setitem(KERNELS, "softmax", sleeping)
+
+    class Forger(LocalProcess):
+        forges = False
+
+        def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+            answer = super().ask(timeout_s, **command)
+            return answer | {"us": 1.0} if command["do"] == "run" and self.forges else answer
+
+    made: list[Any] = []
+
+    def start(job: str, platform: Any) -> Any:
+        made.append(Forger(job, platform))
+        made[-1].forges = len(made) == 1  # the candidate's
+        return made[-1]
+
+    judge, _ = judge_of(TASK, ToyHost(), start, recorder({"softmax": program_of("softmax")}), clock_slack_s=0.05,
+                        most_pairs=3, fewest_pairs=3)  # fmt: skip
+    outcome = judge.judge(Candidate("softmax", "cuda", "softmax"))
+    assert outcome.status is Status.CHEAT and "by the judge's clock" in outcome.message
+
+
+def test_only_independent_numbers_are_changed() -> None:
+    generator = torch.Generator().manual_seed(3)
+    uniform, normal = torch.rand(32, 64, generator=generator), torch.randn(32, 64, generator=generator)
+    assert looks_independent(torch, uniform) and looks_independent(torch, normal)
+    square = torch.randn(64, 64, generator=generator)
+    structured = {
+        "triangular": square.tril(), "symmetric": square + square.t(), "sorted": normal.reshape(-1).sort().values,
+        "normalised": torch.softmax(normal, 1), "unit rows": torch.nn.functional.normalize(normal, dim=1),
+        "a mask": (uniform > 0.5).float(), "whole numbers": torch.arange(2048), "small": uniform[:1, :8],
+        "constant": torch.ones(32, 64), "infinite": normal / 0, "running sums": normal.cumsum(1),
+    }  # fmt: skip
+    assert [name for name, tensor in structured.items() if looks_independent(torch, tensor)] == []
+    for name in VARIANTS:
+        assert applied(torch, name, [structured["triangular"]]) is None
+        changed = applied(torch, name, [uniform, structured["a mask"]])
+        assert changed is not None and torch.equal(changed[1], structured["a mask"])
+        assert float((changed[0] != uniform).float().mean()) > 0.9
+        if name != "centred":
+            assert float(changed[0].min()) >= float(uniform.min()) and float(changed[0].max()) <= float(uniform.max())
+
+
+def test_expected_values_are_computed_in_double_precision() -> None:
+    source = f"{HEAD}def kernel(x):\n    return torch.softmax(x * 3, 1).sum(0), x.argmax(1)\n"
+    program = recorded_program(source, [((8, 16), "float32")])
+    x = torch.randn(8, 16, generator=torch.Generator().manual_seed(4))
+    precise = Precise(program, "cpu")
+    precise.setup({})
+    total, where = precise.run([x])
+    assert total.dtype is torch.float64 and torch.equal(where, x.argmax(1))
+    assert torch.equal(total, torch.softmax(x.double() * 3, 1).sum(0))
+
+
+def test_casts_that_are_part_of_the_meaning_stay() -> None:
+    source = f"{HEAD}def kernel(x):\n    return (x * 3).to(torch.float16).float() + torch.ones(16, device=x.device)\n"
+    x = torch.randn(8, 16, generator=torch.Generator().manual_seed(5))
+    precise = Precise(recorded_program(source, [((8, 16), "float32")]), "cpu")
+    precise.setup({})
+    (got,) = precise.run([x])
+    assert got.dtype is torch.float64 and torch.equal(got, (x.double() * 3).half().double() + 1)
+
+
+def test_what_has_no_double_precision_is_said() -> None:
+    with pytest.raises(ReplayError, match="a kernel has no double precision"):
+        Precise(program_of("softmax"), "cpu")
+    bits = recorded_program(f"{HEAD}def kernel(x):\n    return x.view(torch.int32) + 1\n", [((8, 16), "float32")])
+    with pytest.raises(ReplayError, match="is seen as"):
+        Precise(bits, "cpu")
+
+
+def test_precision_flags_are_the_tasks_and_not_the_candidates() -> None:
+    source = f"{HEAD}torch.set_float32_matmul_precision('high')\n\n\ndef kernel(x):\n    return x @ x.t()\n"
+    program = recorded_program(source, [((8, 16), "float32")])
+    torch.set_float32_matmul_precision("highest")
+    assert precision_of(program) == (("matmul_precision", "high"),)
+    seen: list[str] = []
+
+    class Looking(Player):
+        def _argument(self, value: Any) -> Any:
+            seen.append(torch.get_float32_matmul_precision())
+            return super()._argument(value)
+
+    for precision in ((), (("matmul_precision", "medium"),)):
+        player = Looking(program, "cpu", precision=precision)
+        player.setup({})
+        player.run_on([torch.randn(8, 16)])
+    assert seen[:2] == ["highest", "highest"] and seen[-1] == "medium"
+    assert torch.get_float32_matmul_precision() == "highest"
