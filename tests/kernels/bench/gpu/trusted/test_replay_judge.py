@@ -152,5 +152,5 @@ def test_every_timed_run_sees_new_inputs() -> None:
     replayer.ask = looking
     assert judge.judge(Candidate("softmax", "torch", HONEST)).ok
     timed = seen[1:]  # the first run is not timed
-    assert len(timed) >= 6
+    assert len(timed) >= 3
     assert all(bool((a != b).float().mean() > 0.99) for a, b in pairwise(timed))
