@@ -15,7 +15,7 @@ class Model(nn.Module):
         area_p, area_t = (p[:, 2:] - p[:, :2]).prod(dim=1), (t[:, 2:] - t[:, :2]).prod(dim=1)
         union = area_p + area_t - inside
         hull = (torch.maximum(p[:, 2:], t[:, 2:]) - torch.minimum(p[:, :2], t[:, :2])).prod(dim=1)
-        return (1 - inside / union + (hull - union) / hull).mean()
+        return (1 - inside / union + (hull - union) / hull).sum()
 
     def forward(self, predicted, true):
         with torch.enable_grad():

@@ -10,10 +10,11 @@ TINY = {"count": 4, "chunk": 8}
 
 class Model(nn.Module):
     def forward(self, weight, grad, momentum, curvature):
-        grad = grad * (1.0 / (grad.norm() + 1e-6)).clamp(max=1.0)
-        momentum = 0.965 * momentum + 0.035 * grad
-        ratio = momentum / (0.05 * curvature).clamp(min=1e-12)
-        return weight * (1 - 1e-4) - 1e-3 * ratio.clamp(-1.0, 1.0), momentum
+        limit = 0.5 * grad.numel() ** 0.5
+        grad = grad * (limit / (grad.norm() + 1e-6)).clamp(max=1.0)
+        momentum = 0.8 * momentum + 0.2 * grad
+        ratio = momentum / (2.0 * curvature).clamp(min=1e-3)
+        return weight * 0.99 - 0.5 * ratio.clamp(-1.0, 1.0), momentum
 
 
 def get_inputs():

@@ -21,9 +21,9 @@ class Model(nn.Module):
             taken = log_p.gather(1, action.unsqueeze(1)).squeeze(1)
             ratio = torch.exp(taken - old_log_p)
             clipped = ratio.clamp(1 - self.clip, 1 + self.clip)
-            policy = -torch.minimum(ratio * advantage, clipped * advantage).mean()
-            entropy = -(log_p.exp() * log_p).sum(-1).mean()
-            loss = policy + 0.5 * (values - returns).square().mean() - 0.01 * entropy
+            policy = -torch.minimum(ratio * advantage, clipped * advantage).sum()
+            entropy = -(log_p.exp() * log_p).sum()
+            loss = policy + 0.5 * (values - returns).square().sum() - 0.01 * entropy
             grads = torch.autograd.grad(loss, (logits, values))
         return loss.detach(), *grads
 

@@ -11,13 +11,13 @@ TINY = {"rows": 6, "columns": 8}
 class Model(nn.Module):
     def forward(self, weight, grad, row, column):
         square = grad.square() + 1e-30
-        row = 0.999 * row + 0.001 * square.mean(dim=1)
-        column = 0.999 * column + 0.001 * square.mean(dim=0)
+        row = 0.9 * row + 0.1 * square.mean(dim=1)
+        column = 0.9 * column + 0.1 * square.mean(dim=0)
         scale = torch.rsqrt(row / row.mean()).unsqueeze(1) * torch.rsqrt(column).unsqueeze(0)
         update = grad * scale
         update = update / (update.square().mean().sqrt() / 1.0).clamp(min=1.0)
         size = weight.square().mean().sqrt().clamp(min=1e-3)
-        return weight - 0.01 * size * update, row, column
+        return weight - 0.3 * size * update, row, column
 
 
 def get_inputs():

@@ -16,7 +16,7 @@ class Model(nn.Module):
         for _ in range(5):
             a = x @ x.t()
             x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
-        return weight - 0.02 * max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5 * x.t().float(), momentum
+        return weight - 10.0 * max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5 * x.t().float(), momentum
 
 
 def get_inputs():

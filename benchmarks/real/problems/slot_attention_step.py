@@ -20,12 +20,12 @@ class Model(nn.Module):
     def forward(self, x, slots):
         x = self.norm_x(x)
         q = self.q(self.norm_s(slots))
-        logits = torch.einsum("bsd,btd->bst", q, self.k(x)) * x.shape[-1] ** -0.5
+        logits = torch.einsum("bsd,btd->bst", q, self.k(x))
         weights = torch.softmax(logits, dim=1) + 1e-8
         weights = weights / weights.sum(dim=-1, keepdim=True)
         update = torch.einsum("bst,btd->bsd", weights, self.v(x))
         gate = torch.sigmoid(self.mix(torch.cat([slots, update], dim=-1)))
-        return gate * slots + (1 - gate) * torch.tanh(update), weights
+        return gate * slots + (1 - gate) * torch.tanh(update)
 
 
 def get_inputs():

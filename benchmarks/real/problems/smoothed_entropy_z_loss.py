@@ -21,7 +21,7 @@ class Model(nn.Module):
         grad = torch.softmax(x, dim=-1) * (1 + 2 * self.weight * z).unsqueeze(1) - self.smoothing / x.shape[1]
         hit = torch.full_like(z, self.smoothing - 1).unsqueeze(1)
         grad = grad.scatter_add(1, target.unsqueeze(1), hit)
-        return loss.mean(), (grad / x.shape[0]).to(logits.dtype)
+        return loss.sum(), grad.to(logits.dtype)
 
 
 def get_inputs():

@@ -1,4 +1,4 @@
-"""A few power iterations on a weight matrix, and the weight divided by its largest singular value."""
+"""A few power iterations on a weight matrix, and the weight scaled to a given largest singular value."""
 
 import torch
 import torch.nn as nn
@@ -19,7 +19,7 @@ class Model(nn.Module):
             v = F.normalize(weight.t() @ u, dim=0)
             u = F.normalize(weight @ v, dim=0)
         sigma = torch.dot(u, weight @ v)
-        return weight / sigma, u
+        return weight * (100.0 / sigma), u * weight.shape[0] ** 0.5
 
 
 def get_inputs():

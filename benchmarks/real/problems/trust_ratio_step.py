@@ -11,10 +11,10 @@ TINY = {"rows": 6, "columns": 8}
 class Model(nn.Module):
     def forward(self, weight, grad, first, second):
         first = 0.9 * first + 0.1 * grad
-        second = 0.999 * second + 0.001 * grad * grad
-        update = (first / 0.5) / (torch.sqrt(second / 0.01) + 1e-6) + 0.01 * weight
+        second = 0.9 * second + 0.1 * grad * grad
+        update = (first / 0.5) / (torch.sqrt(second / 0.5) + 1e-6) + 0.01 * weight
         ratio = weight.norm() / update.norm()
-        return weight - 0.001 * ratio * update, first, second
+        return weight - 0.3 * ratio * update, first, second
 
 
 def get_inputs():
