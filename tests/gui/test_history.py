@@ -148,7 +148,7 @@ def by_model(model: FakeModel, history: History | None = None) -> tuple[History,
 def test_the_model_says_what_was_achieved() -> None:
     model = FakeModel(said(["The name field holds 'Paula'."], "The name appeared."))
     history, historian = by_model(model)
-    assert history.achieved == ("The name field holds 'Paula'.",) and history.effect == "The name appeared"
+    assert history.achieved == ("'The name field holds ’Paula’.'",) and history.effect == "'The name appeared'"
     assert history.count == 2 and history.steps[-1].action == TYPE
     assert historian.totals.tokens == 120 and not historian.fallbacks
     asked = model.asked[0].messages[1].content

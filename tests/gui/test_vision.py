@@ -81,7 +81,7 @@ def test_a_judgement_rests_on_the_marked_pictures() -> None:
     with answering(BAD) as server:
         found = judge(server)
     assert (found.p_bad, found.error) == (0.9, ErrorClass.GROUNDING)
-    assert found.explanation == "Seen: A button. Effect: It submits. Goal: Yes."
+    assert found.explanation == "Seen: 'A button.' Effect: 'It submits.' Goal: 'Yes.'"
     assert list(found.images) == ["screen", "crop"]
     assert found.evidence["vision_tokens"] == 15
     (body,) = server.bodies

@@ -13,6 +13,7 @@ from enum import StrEnum
 from foretell.gui.actions import CLICKS, Action, Kind, Point
 from foretell.gui.effects import Difference, area, centre, distance, grown, holds, strongest, vertical_shift_px
 from foretell.gui.observation import Pixels
+from foretell.gui.quoting import quoted
 from foretell.gui.shapes import dots_in, field_around, focus_ring, local_box, ticked
 from foretell.gui.words import Box, Reader, Word
 
@@ -20,7 +21,6 @@ NOTHING = "nothing changed"
 DOTS = "••••••"  # stands for a typed secret, whatever its length
 HIDDEN_KEY = "•"  # stands for a key that is part of one
 NEAR_SHARE = 0.03  # of the screen's shorter side: a change so close to the point belongs to what was clicked
-QUOTED_CHARACTERS = 60
 HOVER = 80  # levels of a channel: a weaker change at the point may be the pointer's doing alone
 
 _READ_SHARE = 0.15  # of the screen: a larger region is not read
@@ -119,12 +119,6 @@ def in_order(words: Sequence[Word]) -> list[Word]:
         else:
             lines.append([word])
     return [word for line in lines for word in sorted(line, key=lambda w: w.box[0])]
-
-
-def quoted(text: str) -> str:
-    """A text in quotes, cut where it is long."""
-    line = " ".join(text.split())
-    return f"'{line}'" if len(line) <= QUOTED_CHARACTERS else f"'{line[: QUOTED_CHARACTERS - 1]}…'"
 
 
 def plain(text: str) -> str:

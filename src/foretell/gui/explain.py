@@ -15,6 +15,7 @@ from foretell.gui.history import History
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.places import Place
 from foretell.gui.pointing import meant, word_at
+from foretell.gui.quoting import quoted
 from foretell.gui.sight import Sight
 from foretell.gui.typed import focused
 from foretell.gui.wording import Wording, colour_name, wording
@@ -28,7 +29,6 @@ _CLICKED: Mapping[Kind, str] = {
     Kind.RIGHT_CLICK: "clicked with the right button", Kind.MIDDLE_CLICK: "clicked with the middle button",
     Kind.LONG_PRESS: "pressed for long",
 }  # fmt: skip
-_MOST_CHARACTERS = 60
 
 
 def explain(
@@ -52,11 +52,11 @@ def explain(
 def named(place: Place) -> str:
     """A place in words: what it is, and what it says."""
     if place.text and place.kind != "panel":
-        return f'{_CALLED[place.kind]} that says "{_short(place.text)}"'
+        return f"{_CALLED[place.kind]} that says {quoted(place.text)}"
     if place.kind == "shape":
         return f"a {colour_name(place.colour)} shape"
     if place.label:
-        return f'{_CALLED[place.kind]} next to "{_short(place.label)}"'
+        return f"{_CALLED[place.kind]} next to {quoted(place.label)}"
     return _CALLED[place.kind]
 
 
@@ -78,7 +78,7 @@ def _what(sight: Sight, point: Point) -> str:
     if place is not None and place.kind not in ("panel",):
         word = word_at(sight.places.words, point.x, point.y)
         return named(place) + (
-            f', at the word "{word}"' if word and word != place.text and place.kind == "text" else ""
+            f", at the word {quoted(word)}" if word and word != place.text and place.kind == "text" else ""
         )
     near = sight.places.nearest(point.x, point.y)
     ground = "empty ground" if place is None else "an empty part of a larger area"
@@ -102,7 +102,7 @@ def _happens(action: Action) -> str:
         case Kind.WAIT:
             return "Nothing would be done for a while."
         case Kind.ANSWER:
-            return f'"{_short(action.text or "")}" would be given as the answer.'
+            return f"{quoted(action.text or '')} would be given as the answer."
         case Kind.TERMINATE:
             return "The work would end here."
         case _:
@@ -131,7 +131,3 @@ def _serves(sight: Sight, action: Action, goal: Wording, intent: str | None, see
     if seen.get("busy", 0.0) > 0:
         said.append("The screen says that it is busy.")
     return " ".join(said)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

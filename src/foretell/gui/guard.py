@@ -123,7 +123,7 @@ class Guard:
         self._seen: Pixels | None = None
         self._pending: _Pending | None = None
         self._earlier: Pixels | None = None
-        self._veil = Veil()
+        self._veil, self._told = Veil(), Veil()  # all secrets of the episode; those that the goal itself tells
         self._real: deque[tuple[Action, str | None]] = deque(maxlen=STEPS_KEPT)
         self._tokens_before = self._tokens()
 
@@ -178,6 +178,7 @@ class Guard:
         if self._goal is not None and (observation.goal != self._goal or observation.step < self._step):
             self.reset()
         if self._goal is None and mentions_secret(observation.goal):
+            self._told.add(told_secrets(observation.goal))
             self._veil.add(told_secrets(observation.goal))
         self._goal, self._step = observation.goal, observation.step
         self._seen = observation.image if self._pending is None else self._seen
@@ -276,7 +277,8 @@ class Guard:
         cannot be told.
         """
         goal = self._goal if done.intent is None or typed_letters(action) else None
-        return hidden_action(action) if self._secret or is_secret(done, goal) else action
+        told = action.text is not None and self._told(action.text) != action.text
+        return hidden_action(action) if told or self._secret or is_secret(done, goal) else action
 
     def _fault(self, where: str, error: Exception) -> str:
         message = self._veil(str(error) or type(error).__name__)

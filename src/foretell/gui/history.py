@@ -10,6 +10,7 @@ from foretell.gui.actions import CLICKS, TEXTS, Action, Kind, Point
 from foretell.gui.claims import Claim, Effect, Scene, Sort, effect_of
 from foretell.gui.effects import Difference, difference, holds
 from foretell.gui.observation import Pixels
+from foretell.gui.quoting import NOTICE, has_quotes
 from foretell.gui.words import Reader
 
 ACHIEVED_KEPT = 12
@@ -141,4 +142,6 @@ def text_for_prompt(history: History) -> str:
         stalled += 1
     if stalled >= _STALLED_FROM:
         lines.append(f"The last {stalled} actions changed nothing on the screen.")
+    if any(map(has_quotes, lines)):
+        lines.append(NOTICE)
     return "\n".join(lines)

@@ -16,12 +16,14 @@ from foretell.gui.claims import DOTS, HIDDEN_KEY, Effect, in_order
 from foretell.gui.effects import Difference, area, grown
 from foretell.gui.history import ACHIEVED_KEPT, Historian, History, Step, kept, noted, screen_digest
 from foretell.gui.observation import Pixels
+from foretell.gui.quoting import quoted
 from foretell.gui.words import Box
 from foretell.lm import Failure, Image, LanguageModel, Message, Request
 from foretell.lm.paid import Paid
 
 MAX_TOKENS = 400
 SENTENCE_CHARACTERS = 200
+QUOTES = "'’ "
 _REGIONS_READ = 4
 _READ_SHARE = 0.5  # of the screen: a larger region is not read
 SYSTEM = f"""You keep the record of what an agent has achieved on a screen. You are told the record so far, the \
@@ -73,7 +75,8 @@ class LanguageHistorian:
         answer = self._ask(self.request(history, before, after, action, intent, changes, effect))
         if answer is None:
             return embedded
-        achieved, sentence = answer
+        told = {*history.achieved, effect.sentence, *(claim.sentence for claim in effect.claims)}
+        achieved, sentence = tuple(_as_told(one, told) for one in answer[0]), _as_told(answer[1], told)
         claims = tuple(claim for claim in embedded.claims if claim.sentence in achieved)
         return replace(embedded, achieved=achieved, effect=sentence, claims=claims)
 
@@ -152,6 +155,14 @@ def read_answer(text: str) -> tuple[tuple[str, ...], str] | None:
 
 def _line(text: str) -> str:
     return " ".join(text.split())[:SENTENCE_CHARACTERS]
+
+
+def _as_told(sentence: str, told: set[str]) -> str:
+    """A sentence of ours as it stands; one that a model wrote, who has read the page, in quotes."""
+    if sentence in told:
+        return sentence
+    own = f"'{sentence.strip(QUOTES)}'"
+    return own if own in told else quoted(sentence.strip(QUOTES), SENTENCE_CHARACTERS)
 
 
 def _part(image: Pixels, region: Box) -> Image:

@@ -12,21 +12,25 @@ from foretell.gui.actions import Action, Kind
 from foretell.gui.claims import DOTS, HIDDEN_KEY
 from foretell.gui.observation import Proposal
 from foretell.gui.parse.keys import KNOWN, usual
+from foretell.gui.secret_words import FROM, JOINTS, STATES, TO, TYPING, WEAK, WORDS, secret_looks
 
-_WORDS = re.compile(
-    r"\b(pass(?:word|code|phrase|wd)?s?|pwd|pins?|secrets?|tokens?|api[ _-]?keys?|credentials?|cvv|cvc|"
-    r"security (?:code|answer|number)s?|otp|one[- ]time code|2fa|private key|ssn|social security|iban|card number)\b",
-    re.IGNORECASE,
+_WORDS = re.compile(WORDS, re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"\n]+"|[“„][^”“\n]+[”“]|«[^»\n]+»|「[^」\n]+」|『[^』\n]+』|(?<!\w)\'[^\'\n]+\'(?!\w)')
+_OPEN, _CLOSE = "\"'“”„«»「」『』", "”“»」』"
+_SAID = (
+    r"(?:\"(?P<a>[^\"\n]+)\"|[“„](?P<b>[^”“\n]+)[”“]|'(?P<c>[^'\n]+)'(?!\w)|«\s?(?P<d>[^»\n]+?)\s?»|"
+    rf"[「『](?P<e>[^」』\n]+)[」』]|(?P<plain>[^\s{_OPEN}][^\s{_CLOSE}]*))"
 )
-_WEAK = re.compile(r".*s|secret|token|credential|2fa|social security", re.IGNORECASE)  # often speak of other things
-_QUOTED = re.compile(r'"[^"\n]+"|“[^”\n]+”|(?<!\w)\'[^\'\n]+\'(?!\w)')
-_SAID = r"(?:\"(?P<a>[^\"\n]+)\"|“(?P<b>[^”\n]+)”|'(?P<c>[^'\n]+)'(?!\w)|(?P<plain>[^\s\"'“”]\S*))"
 _TOLD = re.compile(
-    rf"(?P<kept>(?P<word>{_WORDS.pattern})(?:\s+(?:code|number|value))?(?P<joint>\s+(?:is|as|of|to))?"
-    rf"(?:\s*(?P<mark>[:=])\s*|\s+)){_SAID}",
+    rf"(?P<kept>(?P<word>{WORDS})(?:\s+(?:code|number|value))?(?P<joint>\s*(?:{JOINTS})(?=\W|[^\x00-\x7f]|$))?"
+    rf"(?:\s*(?P<mark>[:=：＝])\s*|\s+|(?<=[^\x00-\x7f]))){_SAID}",
     re.IGNORECASE,
 )
-_TYPED = re.compile(rf"\b(?P<kept>(?:typ(?:es?|ing)|enter(?:s|ing)?|inputs?|writ(?:es?|ing)|paste)\s+){_SAID}", re.I)
+_TYPED = re.compile(rf"(?P<kept>{TYPING}){_SAID}", re.IGNORECASE)
+_PHRASE = r"\"[^\"\n]+\"|'[^'\n]+'|[“„«「][^”“»」\n]+[”“»」]|\S+"
+_CHANGED = re.compile(
+    rf"{WORDS}[^\n.;]{{0,60}}?{FROM}\s*(?P<old>{_PHRASE}?)\s*{TO}\s*(?P<new>{_PHRASE})", re.IGNORECASE
+)
 _FOLLOWING = """
     a an the this that these those it its them my your his her their our both same new old current correct wrong right
     first second next last following given some any one two no not and or but then so if when while where which who
@@ -49,13 +53,18 @@ _NO_TEXT = frozenset(("event", "kind", "error", "reason", "mode", "platform", "i
 
 def mentions_secret(*texts: str | None) -> bool:
     """Whether any text speaks of a password, a PIN, a token or the like."""
-    return any(text is not None and _WORDS.search(text) is not None for text in texts)
+    return any(text is not None and (_WORDS.search(text) is not None or any(secret_looks(text))) for text in texts)
 
 
 def is_secret(proposal: Proposal, goal: str | None) -> bool:
-    """Whether what the proposal types may be a secret: it says so, or intent, goal or its address speak of one."""
+    """Whether what the proposal types may be a secret: it or the goal says so, or it looks like one."""
     addresses = (action.text for action in proposal.actions if action.kind is Kind.NAVIGATE)
-    return proposal.secret or mentions_secret(proposal.intent, goal, *addresses)
+    return proposal.secret or mentions_secret(proposal.intent, goal, *addresses) or looks_secret(proposal)
+
+
+def looks_secret(proposal: Proposal) -> bool:
+    """Whether something that the proposal types is a secret by its looks: a token, a key, the number of a card."""
+    return any(any(secret_looks(text)) for text in typed_texts(proposal))
 
 
 def typed_texts(proposal: Proposal) -> tuple[str, ...]:
@@ -167,15 +176,30 @@ def _written(action: Action) -> tuple[str, ...]:
 
 def _spans(text: str, sure: bool = False) -> Iterator[tuple[int, int]]:
     """Where a text tells a secret; with `sure` a plain word after a verb of typing does not count as one."""
+    known = sorted({*secret_looks(text), *_changed(text)})
+    yield from known
     taken = -1
     found = [(match, pattern is _TOLD) for pattern in (_TOLD, _TYPED) for match in _matches(pattern, text)]
     for match, after_word in sorted(found, key=lambda pair: pair[0].end("kept")):
-        quoted = next((name for name in "abc" if match[name]), None)
+        quoted = next((name for name in "abcde" if match[name]), None)
         begin, end = match.span(quoted or "plain")
         told = quoted is not None or (_tells(match) if after_word else _tells_typed(match, sure))
-        if told and begin >= taken:
+        if told and begin >= taken and not any(begin < until and since < end for since, until in known):
             taken = end
             yield begin, end
+
+
+def _changed(text: str) -> Iterator[tuple[int, int]]:
+    """Both secrets of "from A to B", without the quotes and the punctuation around them."""
+    for match in _CHANGED.finditer(text):
+        for name in ("old", "new"):
+            begin, end = match.span(name)
+            while begin < end and text[begin] in _OPEN:
+                begin += 1
+            while begin < end and text[end - 1] in _OPEN + _PUNCTUATION:
+                end -= 1
+            if begin < end and not _is_ordinary(text[begin:end]):
+                yield begin, end
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -190,8 +214,8 @@ def _tells(match: re.Match[str]) -> bool:
     """Whether the plain word after one such as "password" is a secret."""
     if _is_ordinary(match["plain"]):
         return False
-    said_so = match["mark"] or (match["joint"] or "").strip().casefold() in ("is", "as")
-    return bool(said_so or not _WEAK.fullmatch(match["word"]) or re.search(r"\d", match["plain"]))
+    said_so = match["mark"] or (match["joint"] or "").strip().casefold() in STATES
+    return bool(said_so or not WEAK.fullmatch(match["word"]) or re.search(r"\d", match["plain"]))
 
 
 def _tells_typed(match: re.Match[str], sure: bool) -> bool:

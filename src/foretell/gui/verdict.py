@@ -9,7 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.quoting import NOTICE, fenced, has_quotes
 
+EXPLANATION_CHARACTERS = 2400
 ERROR_WORDS: Mapping[ErrorClass, str] = {
     ErrorClass.GROUNDING: "the point lies beside its target",
     ErrorClass.PREREQUISITE: "a step that has to come first is missing",
@@ -84,7 +86,9 @@ def feedback_for(judgement: Judgement, mode: Mode) -> str:
     kind = f" It may be that {ERROR_WORDS[judgement.error]}." if judgement.error is not None else ""
     lines = [f"{opening} (chance that it is wrong: {judgement.p_bad:.0%}).{kind}"]
     if judgement.explanation:
-        lines.append(judgement.explanation)
+        lines.append(fenced(judgement.explanation, EXPLANATION_CHARACTERS))
+        if has_quotes(judgement.explanation):
+            lines.append(NOTICE)
     if mode is not Mode.ADVISE:
         lines.append("Look at the screen again and propose the next action: another one, or the same if it is right.")
     return "\n".join(lines)

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.quoting import quoted
 from foretell.gui.vision_prompt import NO_ERROR, RATIONALE
 from foretell.lm.object import NoObject, find_object
 from foretell.lm.quote import without_turns
@@ -45,7 +46,9 @@ class Answer:
 
     @property
     def explanation(self) -> str:
-        return " ".join(f"{_HEADINGS[name]}: {self.rationale[name]}" for name in RATIONALE)
+        """The three parts in quotes: the model that wrote them has read the page."""
+        parts = ((_HEADINGS[name], quoted(self.rationale[name], SENTENCE_CHARACTERS)) for name in RATIONALE)
+        return " ".join(f"{heading}: {said}" for heading, said in parts)
 
 
 @dataclass(frozen=True)
