@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from foretell.gui.actions import Action
+from foretell.gui.actions import CLICKS, Action
 from foretell.gui.batch import Part, parts
 from foretell.gui.checks import Finding, check
 from foretell.gui.contradiction import contradiction
@@ -20,6 +20,8 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.reading import interest
+from foretell.gui.risk import EVIDENCE, is_final_label
+from foretell.gui.shrink import shrunk
 from foretell.gui.sight import Eyes, Sight
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
@@ -69,11 +71,15 @@ class EmbeddedCritic:
             # What the agent may have said well, but nothing here can carry out, is not held against it.
             p_bad = UNUSABLE if found >= 0.5 else found
             return Judgement(p_bad, ErrorClass.FORMULATION, text, _strengths(findings))
+        full, whole = observation, proposal
+        observation, proposal, history = shrunk(observation, proposal, history)
         sight = self.eyes.see(observation, interest(proposal, history, observation.goal))
         batch = parts(proposal, history, sight.digest, partial(_stays, sight))
         judged = [self._judge_part(observation, part, sight, len(batch)) for part in batch]
         worst = max(judged, key=lambda one: one.p_bad)
-        return replace(worst, images=_images(observation, proposal) if self._pictures else {})
+        if any(EVIDENCE in one.evidence for one in judged):
+            worst = replace(worst, evidence={**worst.evidence, EVIDENCE: 1.0})
+        return replace(worst, images=_images(full, whole) if self._pictures else {})
 
     def _judge_part(self, observation: Observation, part: Part, sight: Sight, count: int) -> Judgement:
         """One action of a batch; the only one of most."""
@@ -92,10 +98,19 @@ class EmbeddedCritic:
         against = contradiction(sight, part.proposal.actions[0], part.proposal.intent)
         if against.strength > p_bad:
             p_bad, error = against.strength, against.error
+        final = {EVIDENCE: 1.0} if _is_final(sight, part.proposal.actions[0]) else {}
         told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
         text = explain(observation, part.proposal, part.history, sight, seen, findings)
         text = " ".join(one for one in (f"{numbered}{against.sentence}".strip(), text) if one)
-        return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index)
+        return Judgement(p_bad, error, text, _strengths(findings) | told | final, action=part.index)
+
+
+def _is_final(sight: Sight, action: Action) -> bool:
+    """Whether a click is on a label that names something irreversible."""
+    if action.kind not in CLICKS or action.point is None:
+        return False
+    place = sight.places.under(action.point.x, action.point.y)
+    return place is not None and place.kind in ("button", "link", "text") and is_final_label(place.text)
 
 
 def _stays(sight: Sight, action: Action) -> bool:

@@ -16,17 +16,20 @@ while not done:
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from foretell.gui.actions import Action
 from foretell.gui.dataset import action_to_dict, history_to_dict, proposal_to_dict
 from foretell.gui.history import STEPS_KEPT, Historian, History, Step, Updates, noted, screen_digest, text_for_prompt
 from foretell.gui.judgement import Critic, Judgement, sound
 from foretell.gui.observation import Observation, Pixels, Proposal, as_pixels
+from foretell.gui.risk import EVIDENCE, RiskTier, is_final
 from foretell.gui.secrets import (
     Veil,
     hidden_action,
@@ -45,6 +48,9 @@ from foretell.gui.verdict import Mode, Reason, Verdict, feedback_for, judgement_
 from foretell.gui.worker import Busy, TooSlow, Worker
 
 FAULTS_KEPT = 100
+FAMILIAR_PIXELS = 640 * 640  # larger screens are unlike the pages on which the bound on interruptions was learnt
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Fault:
-    """A failure of the guard's own parts, which never reaches the agent. `where` is critic, historian or trace."""
+    """A failure of the guard's own parts, which never reaches the agent. `where` is critic, historian,
+    trace or confirm."""
 
     where: str
     message: str
@@ -79,14 +86,28 @@ class _Pending:
     step: int
 
 
+def _locked(method: F) -> F:
+    """One call at a time: agents that share a guard between threads wait for each other."""
+
+    @wraps(method)
+    def call(guard: Guard, *positional: Any, **named: Any) -> Any:
+        with guard._lock:
+            return method(guard, *positional, **named)
+
+    return cast(F, call)
+
+
 class Guard:
     """Wraps an agent's loop for one episode after the other: a new goal, or `reset`, begins a new one.
 
-    `threshold` is a `Threshold` that holds false interruptions under its bound, or a plain number. At most `revisions`
+    Without a `mode` it enforces on small pages like those that the bound on false interruptions was learnt on, and
+    advises on all others. `threshold` is a `Threshold` that holds false interruptions under its bound, or a plain
+    number. At most `revisions`
     are asked for in a step. Whatever fails inside (critic, historian, trace) is recorded in `faults` and the proposal
     passes: the guard raises nothing of theirs. Texts typed where intent or goal speak of a secret are dots in traces,
     feedback and `history`, and the agent's raw words are left out; the critic is shown what the agent proposes, and
-    pictures are kept as they are.
+    pictures are kept as they are. Irreversible actions have to clear `risk`. Safe to share between threads, though an
+    episode has one history: agents that work at the same time want a guard each.
     """
 
     def __init__(
@@ -94,22 +115,28 @@ class Guard:
         critic: Critic,
         historian: Updates | None = None,
         threshold: Threshold | float = 0.5,
-        mode: Mode = Mode.ENFORCE,
+        mode: Mode | None = None,
         revisions: int = 1,
         limits: Limits | None = None,
         trace: TraceWriter | None = None,
+        risk: RiskTier | None = None,
     ) -> None:
+        self._lock = threading.RLock()
+        self.risk = risk or RiskTier()
         self.threshold = (
             threshold if isinstance(threshold, Threshold) else Threshold(float(threshold), bound=math.nan, n_good=0)
         )
         if math.isnan(self.threshold.value) or revisions < 0:
             raise ValueError("the threshold must be a number and the revisions not negative")
-        self.mode, self.revisions, self.limits = Mode(mode), revisions, limits or Limits()
+        self._asked_mode = None if mode is None else Mode(mode)
+        self.mode = self._asked_mode or Mode.ENFORCE
+        self.revisions, self.limits = revisions, limits or Limits()
         self.faults: deque[Fault] = deque(maxlen=FAULTS_KEPT)
         self._critic, self._historian, self._trace = critic, historian or Historian(), trace
         self._judging, self._telling = Worker("critic"), Worker("historian")
         self.reset()
 
+    @_locked
     def reset(self) -> None:
         """Begin a new episode: nothing is known, nothing was done."""
         self.history = History()
@@ -127,6 +154,7 @@ class Guard:
         self._real: deque[tuple[Action, str | None]] = deque(maxlen=STEPS_KEPT)
         self._tokens_before = self._tokens()
 
+    @_locked
     def before_action(self, observation: Observation) -> str:
         """Text for the agent's prompt: what was achieved, what the last action did, and advice where there is any."""
         self._enter(observation)
@@ -135,6 +163,7 @@ class Guard:
         self._advice = ""
         return "\n\n".join(part for part in parts if part)
 
+    @_locked
     def after_proposal(self, observation: Observation, proposal: Proposal, secret: bool = False) -> Verdict:
         """Judge a proposal before it is executed. `secret`, or its own, says that what it types must not be seen."""
         self._enter(observation)
@@ -144,10 +173,11 @@ class Guard:
         self._learn_secrets(proposal)
         began_s = time.monotonic()
         judgement, failed, note = self._judge(observation, proposal)
-        verdict = self._verdict(judgement, failed, note, proposal)
+        verdict = self._verdict(judgement, failed, note, observation, proposal)
         self._record_proposal(observation, proposal, verdict, time.monotonic() - began_s)
         return verdict
 
+    @_locked
     def executed(self, done: Action | Proposal, secret: bool = False) -> None:
         """Tell what was really executed; its effect is read off the next screen that the guard is shown."""
         if isinstance(done, Action):
@@ -165,6 +195,7 @@ class Guard:
         self._write("executed", {"step": self._step, "actions": [*map(action_to_dict, actions)], "intent": intent})
         self._revision, self._proposed = 0, None
 
+    @_locked
     def finished(self, image: Pixels | None = None, **outcome: Any) -> None:
         """End the episode: the last action's effect is read off `image`, and the outcome goes into the trace."""
         if image is not None:
@@ -181,6 +212,8 @@ class Guard:
             self._told.add(told_secrets(observation.goal))
             self._veil.add(told_secrets(observation.goal))
         self._goal, self._step = observation.goal, observation.step
+        familiar = observation.size[0] * observation.size[1] <= FAMILIAR_PIXELS
+        self.mode = self._asked_mode or (Mode.ENFORCE if familiar else Mode.ADVISE)
         self._seen = observation.image if self._pending is None else self._seen
 
     def _catch_up(self, after: Pixels) -> None:
@@ -208,6 +241,13 @@ class Guard:
         self._write("effect", data, {"after": after})
 
     def _judge(self, observation: Observation, proposal: Proposal) -> tuple[Judgement | None, Reason | None, str]:
+        if min(observation.size) < 1:
+            width, height = observation.size
+            return (
+                None,
+                Reason.FAILED,
+                self._fault("critic", ValueError(f"the screenshot is empty ({width} x {height})")),
+            )
         if self._is_spent():
             return None, Reason.OVER_BUDGET, f"the {self.limits.tokens} tokens of this episode are spent"
         history = self._as_it_was()
@@ -233,20 +273,55 @@ class Guard:
         pairs = zip(self.history.steps, known, strict=True)
         return replace(self.history, steps=tuple(replace(s, action=a, intent=i) for s, (a, i) in pairs))
 
-    def _verdict(self, judgement: Judgement | None, failed: Reason | None, note: str, proposal: Proposal) -> Verdict:
+    def _verdict(
+        self,
+        judgement: Judgement | None,
+        failed: Reason | None,
+        note: str,
+        observation: Observation,
+        proposal: Proposal,
+    ) -> Verdict:
         if judgement is None or failed is not None:
-            return Verdict(None, False, "", self._revision, failed or Reason.FAILED, note)
-        if not self.threshold.cleared_by(judgement.p_bad, proposal.sort_of(judgement.action), bool(proposal.intent)):
+            return self._unjudged(failed or Reason.FAILED, note, observation, proposal)
+        doubted = self.threshold.cleared_by(judgement.p_bad, proposal.sort_of(judgement.action), bool(proposal.intent))
+        final = EVIDENCE in judgement.evidence or is_final(proposal)
+        risky = final and judgement.p_bad > self.risk.most_p_bad
+        if not doubted and not risky:
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
-        if self._revision >= self.revisions:
+        if risky and self.mode is Mode.ENFORCE and self._confirmed(observation, proposal):
+            return Verdict(judgement, False, "", self._revision, Reason.FINE, "confirmed")
+        stays_closed = risky and self.mode is Mode.ENFORCE and (doubted or self.risk.confirm is not None)
+        if self._revision >= self.revisions and not stays_closed:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
         self._revision += 1
+        reason = Reason.DOUBTED if doubted else Reason.UNCONFIRMED
         if self.mode is Mode.SHADOW:
-            return Verdict(judgement, False, "", self._revision, Reason.DOUBTED)
-        feedback = self._veil(feedback_for(judgement, self.mode))
+            return Verdict(judgement, False, "", self._revision, reason)
+        feedback = self._veil(feedback_for(judgement, self.mode, final))
         if self.mode is Mode.ADVISE:
             self._advice = feedback
-        return Verdict(judgement, self.mode is Mode.ENFORCE, feedback, self._revision, Reason.DOUBTED)
+        return Verdict(judgement, self.mode is Mode.ENFORCE, feedback, self._revision, reason)
+
+    def _unjudged(self, reason: Reason, note: str, observation: Observation, proposal: Proposal) -> Verdict:
+        """What nobody judged passes; an irreversible action only with a confirmation, where one can be asked for."""
+        asks = self.mode is Mode.ENFORCE and self.risk.confirm is not None and is_final(proposal)
+        if asks and not self._confirmed(observation, proposal):
+            self._revision += 1
+            feedback = (
+                "This action cannot be taken back. It could not be checked, was not confirmed, and is not executed."
+            )
+            return Verdict(None, True, feedback, self._revision, Reason.UNCONFIRMED, note)
+        return Verdict(None, False, "", self._revision, reason, note)
+
+    def _confirmed(self, observation: Observation, proposal: Proposal) -> bool:
+        """Whether whoever is responsible says yes; nobody to ask, or a failure to ask, is no confirmation."""
+        if self.risk.confirm is None:
+            return False
+        try:
+            return bool(self.risk.confirm(observation, proposal))
+        except Exception as error:
+            self._fault("confirm", error)
+            return False
 
     def _tokens(self) -> int:
         """Tokens that the critic and the historian say they have spent."""

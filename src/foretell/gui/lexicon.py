@@ -27,3 +27,15 @@ REFUSE = _words("""
     отмена отменить отклонить закрыть назад нет 取消 关闭 拒绝 放弃 返回 否 キャンセル 閉じる 拒否 戻る いいえ
     취소 닫기 거부 아니요 إلغاء رفض إغلاق رجوع لا ביטול סגור דחה חזור לא
 """)
+FINAL = _words("""
+    send delete erase pay buy purchase order overwrite replace publish post transfer wire donate remit format wipe purge
+    destroy revoke uninstall deactivate unsubscribe resign terminate shred reset empty checkout drop
+    senden abschicken löschen kaufen bezahlen überweisen bestellen überschreiben ersetzen veröffentlichen kündigen
+    envoyer supprimer effacer acheter payer commander écraser remplacer publier virer résilier
+    enviar eliminar borrar comprar pagar pedir sobrescribir reemplazar publicar transferir
+    excluir apagar sobrescrever substituir invia elimina cancella_tutto acquista paga ordina sovrascrivi sostituisci
+    verzenden verwijderen betalen kopen wyślij usuń zapłać kup отправить удалить оплатить купить заказать перезаписать
+    заменить опубликовать 发送 删除 支付 付款 购买 覆盖 替换 发布 转账 清空 發送 刪除 付款 購買 送信 削除 支払う
+    購入 上書き 置換 公開 送金 注文 보내기 삭제 결제 구매 덮어쓰기 게시 송금 إرسال حذف دفع شراء استبدال نشر تحويل
+    שלח מחק שלם קנה החלף פרסם העבר
+""")

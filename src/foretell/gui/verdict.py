@@ -41,6 +41,7 @@ class Reason(StrEnum):
 
     FINE = "fine"  # P(bad) does not clear the threshold
     DOUBTED = "doubted"  # it does
+    UNCONFIRMED = "unconfirmed"  # irreversible, and not sure enough to pass without a confirmation
     QUIET = "quiet"  # it does, but the revisions of this step are used up
     FAILED = "failed"  # the critic failed: passed unjudged
     TIMED_OUT = "timed_out"  # the critic took too long: passed unjudged
@@ -77,7 +78,7 @@ def judgement_to_dict(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def feedback_for(judgement: Judgement, mode: Mode) -> str:
+def feedback_for(judgement: Judgement, mode: Mode, final: bool = False) -> str:
     """What the agent is told: what is seen and how sure that is; what to do about it is the agent's to decide."""
     if mode is Mode.ADVISE:
         opening = "The previous action was executed, but a check of it against the screenshot had doubts"
@@ -89,6 +90,8 @@ def feedback_for(judgement: Judgement, mode: Mode) -> str:
         lines.append(fenced(judgement.explanation, EXPLANATION_CHARACTERS))
         if has_quotes(judgement.explanation):
             lines.append(NOTICE)
+    if final:
+        lines.append("It cannot be taken back, so it needs more certainty than other actions.")
     if mode is not Mode.ADVISE:
         lines.append("Look at the screen again and propose the next action: another one, or the same if it is right.")
     return "\n".join(lines)
