@@ -86,6 +86,17 @@ def lower_bound(count: int, total: int) -> float:
     return max(0.0, (middle - Z95 * np.sqrt(share * (1 - share) / total + spread / (4 * total))) / (1 + spread))
 
 
+def sample(rows: Sequence[Row], pictures: int) -> list[Row]:
+    """The rows of that many pictures of each application, drawn by the hash of their names; all if it is 0."""
+    if not pictures:
+        return list(rows)
+    drawn: set[str] = set()
+    for name in {row.task for row in rows}:
+        images = {row.image for row in rows if row.task == name}
+        drawn |= set(sorted(images, key=lambda one: hashlib.sha256(one.encode()).hexdigest())[:pictures])
+    return [row for row in rows if row.image in drawn]
+
+
 class Figures:
     """Rows with what was said of them, as arrays."""
 
@@ -189,11 +200,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--name", default="shipped")
     parser.add_argument("--held-out", action="store_true", help="judge held-out applications; the run is logged")
     parser.add_argument("--only", nargs="*", help="these applications alone")
+    parser.add_argument("--pictures", type=int, default=0, help="judge that many pictures of each application, not all")
     parser.add_argument("--into", type=Path, default=RESULTS / "apps_evaluation.json")
     options = parser.parse_args(arguments)
     every = {row.id: row for row in read_rows(options.folder)}
     details = {one["id"]: one for one in map(json.loads, (options.folder / DETAILS).read_text("utf-8").splitlines())}
-    rows = [row for row in every.values() if not options.only or row.task in options.only]
+    rows = sample([row for row in every.values() if not options.only or row.task in options.only], options.pictures)
     if not options.held_out and any(row.split == "held_out" for row in rows):
         parser.error("the folder holds held-out applications: judge them with --held-out, which is logged")
     critic = EmbeddedCritic(CriticModel.load(options.model), pictures=False)
@@ -208,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "half": "held_out" if options.held_out else "development",
         "model_sha256": _digest(options.model),
         "data_sha256": _digest(options.folder / FILE),
+        "pictures_per_application": options.pictures or "all",
     }
     result = head | {"machine": machine(), "bound": BOUND, "latency": latency(rows, said, more), **summary}
     options.into.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -105,12 +105,10 @@ def misses(case: Case, rng: random.Random) -> Iterator[Wrong]:
     if not _is_click(case) or case.target is None:
         return
     near = [
-        (point, ref)
-        for point, ref in case.moment.points()
-        if NEAR_PX[0] <= case.target.distance(point) <= NEAR_PX[1] and not case.touches(point)
+        (point, ref) for point, ref in case.moment.points() if NEAR_PX[0] <= case.target.distance(point) <= NEAR_PX[1]
     ]
-    rng.shuffle(near)
-    for point, ref in sorted(near[:12], key=lambda pair: pair[1] >= 0)[:3]:
+    some = rng.sample(near, min(12, len(near)))
+    for point, ref in sorted(some, key=lambda pair: pair[1] >= 0)[:3]:
         place = Point(point.x + rng.uniform(-3, 3), point.y + rng.uniform(-3, 3))
         if not case.touches(place):
             rule = "beside the target" if ref < 0 else "on a neighbour"
@@ -291,7 +289,8 @@ def inventions(case: Case, rng: random.Random) -> Iterator[Wrong]:
     text = (
         case.moment.text.casefold() + case.goal.casefold() + " ".join(e.name for e in case.moment.elements).casefold()
     )
-    dead = [point for point, ref in case.moment.points() if ref < 0 and not case.touches(point)]
+    dead = [point for point, ref in case.moment.points() if ref < 0]
+    dead = [point for point in rng.sample(dead, min(8, len(dead))) if not case.touches(point)]
     if not dead:
         return
     for said in rng.sample(ABSENT, 2):
