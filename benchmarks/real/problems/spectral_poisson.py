@@ -20,10 +20,13 @@ class Model(nn.Module):
         self.register_buffer("kx", kx.contiguous())
         self.register_buffer("ky", ky.contiguous())
 
+    def slope(self, spectrum, k):
+        return torch.fft.irfft2(torch.complex(-k * spectrum.imag, k * spectrum.real))
+
     def forward(self, source):
         spectrum = torch.fft.rfft2(source) * self.inverse
         u = torch.fft.irfft2(spectrum)
-        gx, gy = torch.fft.irfft2(1j * self.kx * spectrum), torch.fft.irfft2(1j * self.ky * spectrum)
+        gx, gy = self.slope(spectrum, self.kx), self.slope(spectrum, self.ky)
         return u, torch.sqrt(gx * gx + gy * gy)
 
 
