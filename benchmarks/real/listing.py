@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.own_problems import FOLDER as OWN
 from benchmarks.own_problems import REFUSED
+from foretell.kernels.tasks.texts import constants, parsed
 
 FOLDER = Path("benchmarks/real/problems")
 FORMS = ("list_", "keyword_", "nested_", "inplace_", "scripted_", "scalars_")  # these test forms, not speed
@@ -16,3 +18,9 @@ def problem_files() -> dict[str, Path]:
     own = {path.stem: path for path in OWN.glob("*.py") if path.stem not in REFUSED}
     files = {name: path for name, path in own.items() if not name.startswith(FORMS)}
     return dict(sorted((files | {path.stem: path for path in FOLDER.glob("*.py")}).items()))
+
+
+def tiny_sizes(text: str) -> Mapping[str, int]:
+    """The sizes at which a problem runs in no time: its `TINY`; none if it has none."""
+    sizes = constants(parsed(text, "problem")).get("TINY", {})
+    return sizes if isinstance(sizes, dict) else {}

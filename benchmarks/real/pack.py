@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.listing import problem_files
+from benchmarks.real.listing import problem_files, tiny_sizes
 from foretell.kernels.bench.gpu.builders import prepare_extensions
 from foretell.kernels.corpus import real
 from foretell.kernels.corpus.table import FOLDER as DATA
@@ -31,9 +31,12 @@ from foretell.kernels.corpus.table import MESSAGE_CHARACTERS
 from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import language_of
 from foretell.kernels.record.apart import record_apart
+from foretell.kernels.record.interpret import NOT_RUN, interpret_apart
 from foretell.kernels.tasks import kernelbench
+from foretell.kernels.tasks.sizes import resized
 
 DEVICE = "h200"
+_AT_ONCE = 16  # kernels checked between two writes of the table
 _NAME = re.compile(rf"(\d+)_({'|'.join(real.KINDS)})\.py")
 _PARENT = re.compile(r"#\s*parent:\s*(\d+)")
 
@@ -86,8 +89,8 @@ def _loose(problem: str, path: Path, numbers: set[int]) -> Loose:
     return Loose(problem, path, number, kind, parent, source)
 
 
-def checks(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What running a kernel without a GPU shows: whether it is recorded, and how it does in Triton's interpreter."""
+def recorded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What recording a kernel shows."""
     task, source = kernelbench.from_text(row["reference"], row["problem"]), row["source"]
     recording = record_apart(task, task.workloads[0], source, language_of(source), described(DEVICE))
     program, refusal = recording.program, recording.refusal
@@ -97,9 +100,26 @@ def checks(row: Mapping[str, Any]) -> dict[str, Any]:
         "message": refusal.sentence[:MESSAGE_CHARACTERS] if refusal else "",
         "launches": len(program.launches()) if program else None,
         "library_calls": len(program.library_calls()) if program else None,
-        "interpreter": "not run",
-        "difference": "",
     }
+
+
+def interpreted(row: Mapping[str, Any]) -> dict[str, Any]:
+    """How a kernel does at its problem's small sizes in Triton's interpreter."""
+    task = kernelbench.from_text(row["reference"], row["problem"])
+    outcome = interpret_apart(resized(task, tiny_sizes(row["reference"])), row["source"])
+    return {"interpreter": outcome.verdict, "difference": outcome.sentence}
+
+
+def is_interpretable(row: Mapping[str, Any]) -> bool:
+    """Whether a kernel can be run in Triton's interpreter and was not yet."""
+    untried = row["interpreter"] == NOT_RUN and not row["difference"]
+    return untried and row["language"] == "triton" and bool(tiny_sizes(row["reference"]))
+
+
+def checks(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What running a kernel without a GPU shows, as far as it is not known yet."""
+    found = recorded(row) if row["recorded"] is None else {}
+    return found | (interpreted(row) if is_interpretable(row) else {})
 
 
 def add(folder: Path, rows: list[dict[str, Any]]) -> list[Loose]:
@@ -122,17 +142,18 @@ def add(folder: Path, rows: list[dict[str, Any]]) -> list[Loose]:
     return faulty
 
 
-def check_all(rows: Sequence[dict[str, Any]], seconds: float, processes: int) -> None:
-    """Check the rows that were not, none begun after `seconds`, so many at a time."""
+def check_all(rows: list[dict[str, Any]], data: Path, seconds: float, processes: int) -> None:
+    """Check the rows that were not, so many at a time, and write the table every few; none is begun after `seconds`."""
     prepare_extensions("cuda")  # once, before several threads ask for it
     deadline = time.monotonic() + seconds
-
-    def check(row: dict[str, Any]) -> None:
-        if time.monotonic() <= deadline:
-            row.update(checks(row))
-
+    waiting = [row for row in rows if row["recorded"] is None or is_interpretable(row)]
     with ThreadPoolExecutor(processes) as pool:
-        list(pool.map(check, [row for row in rows if row["recorded"] is None]))
+        for start in range(0, len(waiting), _AT_ONCE):
+            if time.monotonic() > deadline:
+                return
+            for row, found in zip(part := waiting[start : start + _AT_ONCE], pool.map(checks, part), strict=True):
+                row.update(found)
+            real.write(data, rows)
 
 
 def status(rows: Sequence[Mapping[str, Any]], faulty: Sequence[Loose]) -> str:
@@ -167,14 +188,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="default: only check what is in the table")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--seconds", type=float, default=3600.0, help="begin no check after that time")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="begin no further checks after that time")
     parser.add_argument("--processes", type=int, default=1, help="checks at a time")
     parser.add_argument("--status", type=Path, help="write counts and reasons to this file")
     arguments = parser.parse_args()
     rows = real.read(arguments.data)
     faulty = add(arguments.folder, rows) if arguments.folder else []
-    check_all(rows, arguments.seconds, arguments.processes)
     real.write(arguments.data, rows)
+    check_all(rows, arguments.data, arguments.seconds, arguments.processes)
     text = status(real.read(arguments.data), faulty)
     if arguments.status:
         arguments.status.write_text(text)

@@ -23,7 +23,6 @@ from benchmarks.real.listing import problem_files
 from foretell.explaining import Account
 from foretell.kernels.corpus.real import split_of
 from foretell.kernels.tasks import kernelbench
-from foretell.kernels.tasks.texts import constants, parsed
 
 TABLE, PAGE = Path("benchmarks/real/problems.json"), Path("docs/results/real_problems.md")
 DEVICE = "h200"
@@ -38,12 +37,6 @@ collected](../real_kernels.md). Times are forecasts of the reference on an H200 
 the operators that take most of that time, *limit* is what bounds most of it.
 
 """
-
-
-def tiny_sizes(text: str) -> Mapping[str, int]:
-    """The sizes at which a problem runs in no time: its `TINY`; none if it has none."""
-    sizes = constants(parsed(text, "problem")).get("TINY", {})
-    return sizes if isinstance(sizes, dict) else {}
 
 
 def described(name: str, text: str) -> dict[str, Any]:

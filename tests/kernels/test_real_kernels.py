@@ -14,12 +14,16 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("torch")
 
-from benchmarks.real import measure, pack
-from benchmarks.real.listing import FORMS, problem_files
+from benchmarks.real import measure, pack, table
+from benchmarks.real.listing import FOLDER, FORMS, problem_files, tiny_sizes
 from benchmarks.real.turns import TimedAlone, Turns
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.handle import WorkerHandle
 from foretell.kernels.corpus import labels, real
+from foretell.kernels.tasks import load
+from foretell.kernels.tasks.runtime import runtime_of
+from foretell.kernels.tasks.sizes import resized
+from foretell.kernels.tasks.trees import leaves
 from foretell.testing.host import Host
 from tests.kernels.bench.gpu.host import DEVICE, EFFORT
 
@@ -112,11 +116,67 @@ def test_a_kernel_is_recorded_or_the_reason_is_kept(tmp_path: Path) -> None:
     rows = _packed(tmp_path)[:1]
     broken = real.new_row(PROBLEM, rows[0]["reference"], OTHER.replace("x.sum()", "x.item()"), "first", 105, None)
     rows.append(broken)
-    pack.check_all(rows, 600.0, 1)
+    pack.check_all(rows, tmp_path, 600.0, 1)
     assert [row["recorded"] for row in rows] == [True, False]
     assert rows[0]["library_calls"] > 0 and rows[0]["launches"] == 0 and rows[1]["refusal"]
-    real.write(tmp_path, rows)
     assert "1 of 2 recorded (50%)" in pack.status(real.read(tmp_path), [])
+
+
+SMALL_PROBLEM = """
+import torch
+
+count = 4096
+TINY = {"count": 40}
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 + 1
+
+
+def get_inputs():
+    return [torch.randn(count)]
+"""
+TRITON = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune([triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
+@triton.jit
+def body(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * 2 + 1, mask=i < n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        assert x.is_cuda and torch.cuda.get_device_properties(x.device).multi_processor_count > 0
+        out = torch.empty(x.shape, device="cuda")
+        body[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, out, x.numel())
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "says"),
+    [
+        (("", ""), "agrees", ""),
+        (("* 2 + 1, mask", "* 2 + 2, mask"), "differs", "40 of 40 values are wrong"),
+        (("x.shape, device", "(3,), device"), "differs", "shapes (3,)"),
+        (("        return out", "        raise ValueError('no')"), "not run", "ValueError: no"),
+    ],
+)
+def test_triton_kernels_are_run_at_small_sizes_in_the_interpreter(
+    change: tuple[str, str], verdict: str, says: str
+) -> None:
+    pytest.importorskip("triton")
+    row = real.new_row("doubles", SMALL_PROBLEM, TRITON.replace(*change), "first", 101, None)
+    assert pack.is_interpretable(row)
+    row |= pack.interpreted(row)
+    assert (row["interpreter"], says in row["difference"]) == (verdict, True), row["difference"]
+    assert not pack.is_interpretable(row)
 
 
 def test_languages_are_read_off_the_text() -> None:
@@ -136,6 +196,33 @@ def test_about_a_third_of_the_problems_is_held_out_and_none_that_test_forms_are_
     assert 0.2 < held / len(names) < 0.45
     assert not any(name.startswith(FORMS) for name in names) and "gumbel_sample" not in names
     assert real.split_of("logsumexp_rows") == "development"  # fixed: a change would move rows across the split
+
+
+def test_the_table_of_problems_is_up_to_date_and_the_page_is_made_from_it() -> None:
+    rows, files = table.read(), problem_files()
+    assert set(rows) == set(files) and len(files) >= 180
+    for name, path in files.items():
+        assert rows[name]["hash"] == table.text_hash(path.read_text(encoding="utf-8")), name
+        assert rows[name]["split"] == real.split_of(name) and "refusal" not in rows[name]
+    assert table.PAGE.read_text() == table.page(rows)
+
+
+NEW = sorted(path.stem for path in FOLDER.glob("*.py"))
+QUICK = NEW[:: len(NEW) // 8]
+
+
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.full) for name in NEW if name not in QUICK)]
+)
+def test_problems_run_at_their_small_sizes(name: str) -> None:
+    path = problem_files()[name]
+    sizes = tiny_sizes(path.read_text(encoding="utf-8"))
+    task = resized(load(path), sizes)
+    runtime = runtime_of(task)
+    inputs = runtime.inputs(task.workloads[0], 0, "cpu")
+    outputs = runtime.expected(inputs, "cpu")
+    assert sizes and outputs and max(each.numel() for each in (*leaves(inputs), *outputs)) < 100_000
+    assert all(bool(each.isfinite().all()) for each in outputs if each.is_floating_point())
 
 
 def test_a_bench_that_times_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,14 @@ from foretell.kernels.corpus.check import CorpusDamaged
 from foretell.kernels.corpus.splits import ALIKE, alike, shingles, similarity
 from foretell.kernels.corpus.table import FOLDER, LICENCE, arrow
 from foretell.kernels.languages.python_source import language_of
+from foretell.kernels.record.interpret import AGREES, DIFFERS, NOT_RUN
 from foretell.kernels.tasks import BadTask, kernelbench
 
 FILE = "real_kernels.parquet"
 AUTHOR = "language model"
 KINDS = ("first", "repair", "improvement")
 KERNEL_LANGUAGES = ("triton", "cuda", "foretell_cuda", "mixed", "torch")
-VERDICTS = ("agrees", "differs", "not run")
+VERDICTS = (AGREES, DIFFERS, NOT_RUN)
 SEED = 25
 _MARKS = {
     "triton": ("triton.jit", "@jit"),
@@ -73,7 +74,7 @@ def new_row(problem: str, reference: str, source: str, kind: str, number: int, p
     row |= {"source": source, "language": kernel_language(source), "stripped": stripped(source, language_of(source))}
     row |= {"author": AUTHOR, "kind": kind, "number": number, "parent": parent, "licence": LICENCE}
     row |= {"recorded": None, "refusal": "", "message": "", "launches": None, "library_calls": None}
-    return row | {"interpreter": VERDICTS[-1], "difference": "", "id": candidate_of(row).likeness}
+    return row | {"interpreter": NOT_RUN, "difference": "", "id": candidate_of(row).likeness}
 
 
 def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
