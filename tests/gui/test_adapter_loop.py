@@ -22,14 +22,16 @@ from foretell.gui.adapters.loop import (
 )
 from foretell.gui.adapters.rest import LOOK_EVERY_S, QUIET_S, SETTLE_S, Rest
 from foretell.gui.adapters.screen import Fault, ScreenError, checked, decode
+from foretell.gui.claims import LOADING
 from foretell.gui.guard import Guard
-from foretell.gui.history import History
+from foretell.gui.history import Historian, History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.parse import Form, read
 from foretell.gui.trace import TraceWriter
 from foretell.gui.verdict import Mode
 from tests.gui.adapter_fakes import NotingGuard, NotingScreen, awaited, png
+from tests.gui.screens import FakeCritic
 
 CLICK = Action(Kind.CLICK, Point(5, 6))
 OTHER = Action(Kind.CLICK, Point(9, 9))
@@ -348,3 +350,53 @@ def test_importing_adapters_imports_nothing_heavy() -> None:
     code += f"print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def _looks(rest: Rest, now_s: list[float], image: Pixels, seconds: float, loading: bool = False) -> bool:
+    """Whether a screen that stays as it is is enough within some seconds."""
+    until_s = now_s[0] + seconds
+    while now_s[0] < until_s:
+        if rest.enough(image, loading):
+            return True
+        now_s[0] += 0.05
+    return False
+
+
+def test_the_shade_under_the_pointer_does_not_end_the_wait() -> None:
+    before = np.full((300, 400, 3), 255, np.uint8)
+    shaded = before.copy()
+    shaded[140:160, 180:260] = 230
+    now_s = [0.0]
+    assert not _looks(Rest(before, 3.0, lambda: now_s[0], Point(200, 150)), now_s, shaded, 1.0)
+    strong = shaded.copy()
+    strong[145:150, 190:200] = 0
+    assert _looks(Rest(before, 3.0, lambda: now_s[0], Point(200, 150)), now_s, strong, 1.0)
+    elsewhere = shaded.copy()
+    elsewhere[10:20, 10:20] = 230
+    assert _looks(Rest(before, 3.0, lambda: now_s[0], Point(200, 150)), now_s, elsewhere, 1.0)
+
+
+def test_a_page_that_is_being_loaded_is_waited_for_and_not_settled() -> None:
+    before, after = (np.full((30, 40, 3), level, np.uint8) for level in (255, 0))
+    now_s = [0.0]
+    rest = Rest(before, 0.8, lambda: now_s[0])
+    assert (_looks(rest, now_s, after, 3.0, loading=True), rest.settled) == (False, False)
+    assert (_looks(rest, now_s, after, 1.0), rest.settled) == (True, True)
+    assert _looks(Rest(before, 0.8, lambda: now_s[0]), now_s, after, 9.0, loading=True)  # not for ever
+
+
+def test_a_screen_that_never_rests_is_told_to_the_guard_as_unsettled() -> None:
+    now_s = [0.0]
+    rest = Rest(np.zeros((20, 20, 3), np.uint8), 0.8, lambda: now_s[0])
+    for level in range(40, 240, 20):
+        if rest.enough(np.full((20, 20, 3), level, np.uint8)):
+            break
+        now_s[0] += 0.08
+    assert not rest.settled
+    guard = Guard(FakeCritic(0.0), Historian())
+    first, click = Observation("g", np.full((99, 99, 3), 255, np.uint8)), Proposal((Action(Kind.CLICK, Point(5, 5)),))
+    guard.after_proposal(first, click)
+    guard.executed(click)
+    after = np.full((99, 99, 3), 255, np.uint8)
+    after[40:60, 40:60] = 0
+    assert LOADING in guard.before_action(Observation("g", after, 1, settled=False))

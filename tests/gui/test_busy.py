@@ -10,7 +10,8 @@ pytest.importorskip("cv2")
 pytest.importorskip("onnxruntime")
 
 from foretell.gui.actions import Action, Kind, Point
-from foretell.gui.busy import is_busy, veil, waiting_features
+from foretell.gui.busy import veil, waiting_features
+from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.ocr import Ocr
 from foretell.gui.sight import Eyes, Sight

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from foretell.gui.actions import Action, Kind, Point
-from foretell.gui.claims import DOTS, HIDDEN_KEY, NOTHING
+from foretell.gui.claims import DOTS, HIDDEN_KEY, LOADING, NOTHING
 from foretell.gui.history import ACHIEVED_KEPT, STEPS_KEPT, Historian, History, screen_digest, text_for_prompt
 from foretell.gui.history_lm import LanguageHistorian, read_answer
 from foretell.lm import Failure, Reply, Request, Trouble, Usage
@@ -52,6 +52,46 @@ def test_what_appears_elsewhere_is_told_with_the_focus() -> None:
     moved = frame(EMPTY, (60, 300, 200, 40), 5, (16, 16, 16))
     again = Historian(seen).update(History(), moved, FOCUSED, CLICK, None).effect
     assert again == "an outline at (100, 120) shows that it has the focus"
+
+
+def test_a_menu_over_a_field_takes_nothing_back_and_a_cleared_form_does() -> None:
+    menu = fill(FILLED, (50, 90, 330, 80), 200)
+    for row in range(2):
+        menu = written(menu, "an entry of a menu", (64, 98 + 32 * row))
+    covered = Historian(reader()).update(filled(), FILLED, menu, Action(Kind.CLICK, point=Point(300, 40)), None)
+    assert "'Paula' is in the field that was clicked" in covered.achieved
+    back = Historian(reader()).update(covered, menu, FILLED, Action(Kind.KEY, keys=("escape",)), None)
+    assert "'Paula' is in the field that was clicked" in back.achieved
+    cleared = fill(fill(FILLED, (50, 90, 330, 80), 200), (62, 102, 290, 40), 255)
+    emptied = Historian(reader()).update(filled(), FILLED, cleared, Action(Kind.CLICK, point=Point(300, 40)), None)
+    assert "'Paula' is in the field that was clicked" not in emptied.achieved
+
+
+@pytest.mark.parametrize("action", [Action(Kind.CLICK, point=Point(9, 9)), Action(Kind.NAVIGATE, text="a.example")])
+def test_another_page_takes_nothing_back(action: Action) -> None:
+    page = written(fill(blank(), (0, 0, 480, 360), 60), "Another page", (40, 40))
+    history = Historian(reader()).update(filled(), FILLED, page, action, None)
+    assert "'Paula' is in the field that was clicked" in history.achieved
+
+
+def test_the_shade_under_the_pointer_is_no_news() -> None:
+    button = (60, 300, 120, 40)
+    before, shaded = fill(EMPTY, button, 200), fill(EMPTY, button, 240)
+    after = written(shaded, "Saved", (300, 60))
+    seen = FakeReader((after, [word("Saved", (300, 60))]))
+    told = Historian(seen).update(History(), before, after, Action(Kind.CLICK, point=Point(100, 320)), None).effect
+    assert "'Saved' appeared" in told and "pointer" not in told
+    alone = Historian(seen).update(History(), before, shaded, Action(Kind.CLICK, point=Point(100, 320)), None).effect
+    assert "as it does under a pointer" in alone
+
+
+def test_a_page_may_still_be_loading() -> None:
+    click = Action(Kind.CLICK, point=Point(100, 320))
+    went = Historian().update(History(), fill(EMPTY, (0, 0, 480, 300), 90), blank(), click, None)
+    assert went.effect.endswith(LOADING) and not went.achieved
+    notice = written(EMPTY, "Loading...", (200, 300))
+    seen = FakeReader((notice, [word("Loading...", (200, 300))]))
+    assert LOADING in Historian(seen).update(History(), EMPTY, notice, Action(Kind.CLICK, Point(9, 9)), None).effect
 
 
 def test_what_is_deleted_is_taken_back() -> None:

@@ -7,18 +7,15 @@ or, where that is not known, with what is crisp on this one.
 
 from __future__ import annotations
 
-import re
-from difflib import SequenceMatcher
-
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.elements import distance
+from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.pointing import Features
 from foretell.gui.sight import Sight
-from foretell.gui.wording import folded, tokens
 from foretell.gui.words import Box
 
 _PALE = 0.4  # of the contrast; black on white has lost nothing
@@ -29,41 +26,6 @@ _NEAR_PX = 60  # around the point: crisp text so close belongs to what is acted 
 _SHARED_TEXTS = 3  # texts that stand on both screens, for one to be compared with the other
 _SAME_TEXT = 0.85  # correlation of the pixels
 _LOST = 0.25  # of its contrast on the screen before; less is a hover shade or a fade
-_NOTICE_WORDS = 8
-_DOTS = re.compile(r"(?:\.{2,}|…)\W*$")
-_ASKS_TO_WAIT = re.compile(
-    r"\bplease (?:wait|stand by)\b|\b(?:one|just a) (?:moment|second|minute)\b(?=\W*$|.*\bplease\b)|"
-    r"^\W*wait(?:…|\.{2,})|"
-    r"\bworking on it\b|\bprocessing your \w+|\bloading,? please\b|"
-    r"\bbitte warten\b|\bwird geladen\b|\bveuillez patienter\b|\bchargement en cours\b|\bespere,? por favor\b|"
-    r"\bpor favor,? espere\b|\baguarde\b(?=\W*$|,)|\battendere prego\b|\bподождите\b|\bидет загрузка\b|"
-    r"加载中|正在加载|载入中|请稍候|请稍等|請稍候|載入中|読み込み中|お待ちください|로딩 중|불러오는 중|기다려 주세요|"
-    r"جار[ىي]? التحميل|يرجى الانتظار|טוען|נא להמתין|אנא המתן"
-)
-_AT_WORK = (
-    "loading", "processing", "saving", "fetching", "searching", "refreshing", "submitting", "uploading", "connecting",
-    "cargando", "chargement", "carregando", "caricamento", "загрузка",
-)  # fmt: skip
-_ALONE = frozenset(("loading", "cargando", "chargement", "carregando", "caricamento", "загрузка"))
-
-
-def is_busy(text: str) -> bool:
-    """Whether a line says that one has to wait: a request to wait, or a word such as "Loading" alone or with dots.
-
-    Other words about work ("In Progress", "Processing fee", "Busy") are statuses and names, not notices.
-    """
-    plain = folded(text)
-    words = tokens(plain)
-    if not words or len(words) > _NOTICE_WORDS:
-        return False
-    if _ASKS_TO_WAIT.search(plain) or (len(words) == 1 and words[0] in _ALONE):
-        return True
-    return _DOTS.search(plain) is not None and any(_is_work(word) for word in words[:2])
-
-
-def _is_work(word: str) -> bool:
-    """Whether a word is one of those for work, as far as it can be read through a cover."""
-    return len(word) >= 5 and any(SequenceMatcher(None, word, one, autojunk=False).ratio() >= 0.8 for one in _AT_WORK)
 
 
 def says_busy(sight: Sight) -> bool:

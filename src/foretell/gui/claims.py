@@ -10,19 +10,24 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
+import numpy as np
+
 from foretell.gui.actions import CLICKS, Action, Kind, Point
 from foretell.gui.effects import Difference, area, centre, distance, grown, holds, strongest, vertical_shift_px
+from foretell.gui.notices import is_busy
 from foretell.gui.observation import Pixels
 from foretell.gui.quoting import quoted
 from foretell.gui.shapes import dots_in, field_around, focus_ring, local_box, ticked
 from foretell.gui.words import Box, Reader, Word
 
 NOTHING = "nothing changed"
+LOADING = "the page may still be loading"
 DOTS = "••••••"  # stands for a typed secret, whatever its length
 HIDDEN_KEY = "•"  # stands for a key that is part of one
 NEAR_SHARE = 0.03  # of the screen's shorter side: a change so close to the point belongs to what was clicked
 HOVER = 80  # levels of a channel: a weaker change at the point may be the pointer's doing alone
 
+_BLANK_LEVELS, _BLANK_SHARE = 16, 0.001  # of a channel; of the pixels that may differ from the ground
 _READ_SHARE = 0.15  # of the screen: a larger region is not read
 _NEWS_READ = 2
 _SURE = 0.6  # confidence below which what was read is not quoted
@@ -159,7 +164,8 @@ def _now_reads(scene: Scene) -> str:
     height, width = scene.after.shape[:2]
     words = scene.read(scene.after, grown(scene.difference.regions[0], 4, 4, width, height))
     text = " ".join(word.text for word in words)
-    return f"; it now reads {quoted(text)}" if text else ""
+    waits = f"; {LOADING}" if any(is_busy(word.text) for word in words) else ""
+    return f"; it now reads {quoted(text)}{waits}" if text else ""
 
 
 def _news_outside(scene: Scene, box: Box) -> str:
@@ -171,14 +177,24 @@ def _news_outside(scene: Scene, box: Box) -> str:
         around = grown(region, 4, 4, width, height)
         was, now = (" ".join(word.text for word in scene.read(i, around)) for i in (scene.before, scene.after))
         if now and plain(now) != plain(was):
-            return f", and {quoted(now)} appeared"
+            return f", and {quoted(now)} appeared" + (f"; {LOADING}" if is_busy(now) else "")
     return ""
 
 
 def _page(scene: Scene) -> Effect:
+    if _is_blank(scene.after):
+        return Effect(f"the screen went blank; {LOADING}")
     name = _name_at(scene, scene.action.point) if scene.action.kind in CLICKS and scene.action.point else ""
     sentence = f"after the click on {quoted(name)} another page is shown" if name else "another page is shown"
     return Effect("most of the screen changed: another page is shown", (Claim(Sort.PAGE, sentence, text=name),))
+
+
+def _is_blank(image: Pixels) -> bool:
+    """Whether a screen shows next to nothing, as between two pages."""
+    sampled = image[::4, ::4].reshape(-1, 3).astype(np.int16)
+    if not len(sampled):
+        return False
+    return float((np.abs(sampled - np.median(sampled, axis=0)).max(axis=1) > _BLANK_LEVELS).mean()) < _BLANK_SHARE
 
 
 def _typed(scene: Scene) -> Effect:
@@ -263,10 +279,14 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     more = f"; {len(regions) - 1} more areas changed" if len(regions) > 1 else ""
     if not holds(here, point):
         return Effect(f"after the click on {who} the area beside it changed{more}{_now_reads(scene)}")
+    news = _news_outside(scene, here) if more else ""
     if strongest(scene.before, scene.after, here) < HOVER:
-        return Effect(f"the look of {who} changed a little, as it does under a pointer{more}")
+        if not more:
+            return Effect(f"the look of {who} changed a little, as it does under a pointer")
+        elsewhere = [region for region in regions if region != scene.difference.region_at(point, scene.near_px)]
+        return Effect(f"after the click on {who} {_where(elsewhere or regions)}{news}")  # the hover shade is no news
     sentence = f"{who} was clicked and changed"
-    return Effect(f"{sentence}{more}", (Claim(Sort.CHANGED, sentence, here, name),))
+    return Effect(f"{sentence}{more}{news}", (Claim(Sort.CHANGED, sentence, here, name),))
 
 
 def _name_at(scene: Scene, point: Point | None, right_of: Box | None = None) -> str:

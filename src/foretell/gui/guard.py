@@ -25,6 +25,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from foretell.gui.actions import Action
+from foretell.gui.claims import LOADING
 from foretell.gui.dataset import action_to_dict, history_to_dict, proposal_to_dict
 from foretell.gui.history import STEPS_KEPT, Historian, History, Step, Updates, noted, screen_digest, text_for_prompt
 from foretell.gui.judgement import Critic, Judgement, sound
@@ -158,7 +159,7 @@ class Guard:
     def before_action(self, observation: Observation) -> str:
         """Text for the agent's prompt: what was achieved, what the last action did, and advice where there is any."""
         self._enter(observation)
-        self._catch_up(observation.image)
+        self._catch_up(observation.image, observation.settled)
         parts = [text_for_prompt(self.history), self._advice]
         self._advice = ""
         return "\n\n".join(part for part in parts if part)
@@ -167,7 +168,7 @@ class Guard:
     def after_proposal(self, observation: Observation, proposal: Proposal, secret: bool = False) -> Verdict:
         """Judge a proposal before it is executed. `secret`, or its own, says that what it types must not be seen."""
         self._enter(observation)
-        self._catch_up(observation.image)
+        self._catch_up(observation.image, observation.settled)
         self._proposed, self._seen = proposal, observation.image
         self._secret = secret or proposal.secret
         self._learn_secrets(proposal)
@@ -216,8 +217,8 @@ class Guard:
         self.mode = self._asked_mode or (Mode.ENFORCE if familiar else Mode.ADVISE)
         self._seen = observation.image if self._pending is None else self._seen
 
-    def _catch_up(self, after: Pixels) -> None:
-        """Update the history with what was executed since the last screen."""
+    def _catch_up(self, after: Pixels, settled: bool | None = None) -> None:
+        """Update the history with what was executed since the last screen, which may not have come to rest yet."""
         done = self._pending
         if done is None:
             return
@@ -236,6 +237,8 @@ class Guard:
         except Exception as error:
             self._fault("historian", error)
             told = noted(replace(history, effect=""), Step(last, digest, changed=True, intent=done.intent))
+        if settled is False and LOADING not in told.effect:
+            told = replace(told, effect="; ".join(part for part in (told.effect, LOADING) if part))
         self.history = told
         data = {"step": done.step, "effect": told.effect, "achieved": list(told.achieved)}
         self._write("effect", data, {"after": after})

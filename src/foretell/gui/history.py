@@ -8,15 +8,17 @@ from typing import Protocol
 
 from foretell.gui.actions import CLICKS, TEXTS, Action, Kind, Point
 from foretell.gui.claims import Claim, Effect, Scene, Sort, effect_of
-from foretell.gui.effects import Difference, difference, holds
+from foretell.gui.effects import Difference, area, crop, difference, holds
 from foretell.gui.observation import Pixels
 from foretell.gui.quoting import NOTICE, has_quotes
-from foretell.gui.words import Reader
+from foretell.gui.words import Box, Reader
 
 ACHIEVED_KEPT = 12
 STEPS_KEPT = 12
 _STALLED_FROM = 2  # unchanged steps in a row that are worth a word
 _DIGEST_CHARACTERS = 16
+_COVERS = 4.0  # times the place of a claim: a larger change is one of what lies over it
+_PLAIN = 6.0  # standard deviation of the light in what has nothing in it
 _STATES = frozenset((Sort.TYPED, Sort.HIDDEN, Sort.TICKED, Sort.UNTICKED, Sort.FOCUSED))  # what can be undone
 
 
@@ -67,7 +69,7 @@ class Historian:
     def update(self, history: History, before: Pixels, after: Pixels, action: Action, intent: str | None) -> History:
         changes, effect = self.look(history, before, after, action)
         step = Step(action, screen_digest(before), changes.changed, intent)
-        return noted(replace(kept(history, changes, effect, action), effect=effect.sentence), step)
+        return noted(replace(kept(history, changes, effect, action, after), effect=effect.sentence), step)
 
     def look(self, history: History, before: Pixels, after: Pixels, action: Action) -> tuple[Difference, Effect]:
         """What changed, and what the rules make of it."""
@@ -101,9 +103,12 @@ def last_click(history: History) -> Point | None:
     return None
 
 
-def kept(history: History, changes: Difference, effect: Effect, action: Action) -> History:
-    """The achievements after an action: those it undid taken back, its own added."""
-    undone = {claim.sentence for claim in history.claims if _undone(claim, changes, action)}
+def kept(history: History, changes: Difference, effect: Effect, action: Action, after: Pixels) -> History:
+    """The achievements after an action: those it undid taken back, its own added.
+
+    What a menu or a dialog covers is not undone, nor what is scrolled or navigated away from.
+    """
+    undone = {claim.sentence for claim in history.claims if _undone(claim, changes, action, after)}
     replaced = {claim.sentence for claim in effect.claims}
     achieved = [one for one in history.achieved if one not in undone and one not in replaced]
     achieved.extend(claim.sentence for claim in effect.claims)
@@ -113,18 +118,33 @@ def kept(history: History, changes: Difference, effect: Effect, action: Action) 
     return replace(history, achieved=tuple(achieved[-ACHIEVED_KEPT:]), claims=tuple(places[-ACHIEVED_KEPT:]))
 
 
-def _undone(claim: Claim, changes: Difference, action: Action) -> bool:
-    """Whether the screen no longer confirms a claim: its place changed, by more than a click into it would.
+def _undone(claim: Claim, changes: Difference, action: Action, after: Pixels) -> bool:
+    """Whether the screen denies a claim: its place changed by itself, by more than a click into it would.
 
+    A change that reaches far beyond the place lies over it (a menu, a dialog), unless the place is empty afterwards.
     The focus is where it was only as long as nothing but typing happened.
     """
     if claim.sort is Sort.FOCUSED:
         return changes.changed and action.kind is not Kind.TYPE
     if claim.box is None or changes.whole_page or changes.share_within(claim.box) < 0.02:
         return False
+    over = [region for region in changes.regions if _overlap(region, claim.box)]
+    if over and max(map(area, over)) > _COVERS * area(claim.box) and not _is_empty(after, claim.box):
+        return False
     if claim.sort in (Sort.TYPED, Sort.HIDDEN):
         return not (action.kind in CLICKS and action.point is not None and holds(claim.box, action.point))
     return True
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    left, top = max(one[0], other[0]), max(one[1], other[1])
+    return min(one[0] + one[2], other[0] + other[2]) > left and min(one[1] + one[3], other[1] + other[3]) > top
+
+
+def _is_empty(image: Pixels, box: Box) -> bool:
+    """Whether nothing stands in a box any more, as in a field that was cleared."""
+    part = crop(image, box)
+    return not part.size or float(part.mean(axis=2).std()) < _PLAIN
 
 
 def text_for_prompt(history: History) -> str:

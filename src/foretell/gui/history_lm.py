@@ -69,7 +69,7 @@ class LanguageHistorian:
         self.totals.updates += 1
         changes, effect = self.embedded.look(history, before, after, action)
         step = Step(action, screen_digest(before), changes.changed, intent)
-        embedded = noted(replace(kept(history, changes, effect, action), effect=effect.sentence), step)
+        embedded = noted(replace(kept(history, changes, effect, action, after), effect=effect.sentence), step)
         if not changes.changed or action.text == DOTS or HIDDEN_KEY in action.keys:
             return embedded
         answer = self._ask(self.request(history, before, after, action, intent, changes, effect))

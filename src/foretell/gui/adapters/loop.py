@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from foretell.gui.actions import Action, Kind, Platform
+from foretell.gui.actions import Action, Kind, Platform, Point
 from foretell.gui.adapters.rest import LOOK_EVERY_S, Rest
 from foretell.gui.adapters.screen import SPOKEN, AsyncScreen, Screen
 from foretell.gui.observation import Observation, Pixels, Proposal
@@ -96,11 +96,11 @@ class StepOutcome:
 
 
 def guarded_step(
-    guard: GuardLike, propose: Propose, screen: Screen, goal: str, step: int = 0, before: Pixels | None = None
+    guard: GuardLike, propose: Propose, screen: Screen, goal: str, step: int = 0, last: StepOutcome | None = None
 ) -> StepOutcome:
     """One step. `propose` is given the observation and the guard's text for the prompt, feedback included.
 
-    `before` is what the screen was like before the last action, where it may be still at work.
+    `last` is what became of the step before, after which the screen may be still at work.
     """
     course = _course(guard, goal, step, screen.platform)
     wish = next(course)
@@ -109,7 +109,7 @@ def guarded_step(
         try:
             match wish:
                 case _Look():
-                    done = looked(screen, before)
+                    done = looked(screen, *_after(last))
                 case _Consult():
                     done = wish.call()
                 case _Ask():
@@ -131,7 +131,7 @@ async def guarded_step_async(
     screen: AsyncScreen,
     goal: str,
     step: int = 0,
-    before: Pixels | None = None,
+    last: StepOutcome | None = None,
 ) -> StepOutcome:
     """The same, awaited; `propose` may be a coroutine function. The guard thinks in a thread of its own."""
     course = _course(guard, goal, step, screen.platform)
@@ -141,7 +141,7 @@ async def guarded_step_async(
         try:
             match wish:
                 case _Look():
-                    done = await looked_async(screen, before)
+                    done = await looked_async(screen, *_after(last))
                 case _Consult():
                     done = await asyncio.to_thread(wish.call)
                 case _Ask():
@@ -158,21 +158,26 @@ async def guarded_step_async(
             return _outcome(end)
 
 
-def looked(screen: Screen, before: Pixels | None) -> Look:
-    """The screen: as it is now, or once it has come to rest after an action that began at `before`."""
-    rest = _rest(screen, before)
+def looked(screen: Screen, before: Pixels | None, point: Point | None = None) -> Look:
+    """The screen: as it is now, or once it has come to rest after an action that began at `before`.
+
+    `point` is where the pointer was left. A screen that can tell whether a page is being loaded has `loading()`.
+    """
+    rest = _rest(screen, before, point)
     image = screen.observe()
-    while rest is not None and not rest.enough(image):
+    loading: Callable[[], bool] = getattr(screen, "loading", lambda: False)
+    while rest is not None and not rest.enough(image, loading()):
         time.sleep(LOOK_EVERY_S)
         image = screen.observe()
     return Look(image, None if rest is None else rest.settled)
 
 
-async def looked_async(screen: AsyncScreen, before: Pixels | None) -> Look:
+async def looked_async(screen: AsyncScreen, before: Pixels | None, point: Point | None = None) -> Look:
     """The same, awaited."""
-    rest = _rest(screen, before)
+    rest = _rest(screen, before, point)
     image = await screen.observe()
-    while rest is not None and not rest.enough(image):
+    loading: Callable[[], Awaitable[bool]] = getattr(screen, "loading", _never)
+    while rest is not None and not rest.enough(image, await loading()):
         await asyncio.sleep(LOOK_EVERY_S)
         image = await screen.observe()
     return Look(image, None if rest is None else rest.settled)
@@ -184,13 +189,13 @@ class GuardedScreen:
     def __init__(self, screen: Screen, guard: GuardLike, goal: str) -> None:
         self.screen, self.guard, self.goal = screen, guard, goal
         self.steps = 0
-        self._before: Pixels | None = None
+        self._last: StepOutcome | None = None
         guard.reset()
 
     def step(self, propose: Propose) -> StepOutcome:
         """Look, propose, judge, perform."""
-        outcome = guarded_step(self.guard, propose, self.screen, self.goal, self.steps, self._before)
-        self._before = outcome.observation.image if outcome.acted else None
+        outcome = guarded_step(self.guard, propose, self.screen, self.goal, self.steps, self._last)
+        self._last = outcome
         self.steps += 1
         return outcome
 
@@ -199,7 +204,7 @@ class GuardedScreen:
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(self.step(propose))
-        self.guard.finished(looked(self.screen, self._before).image)
+        self.guard.finished(looked(self.screen, *_after(self._last)).image)
         return outcomes
 
 
@@ -209,12 +214,12 @@ class AsyncGuardedScreen:
     def __init__(self, screen: AsyncScreen, guard: GuardLike, goal: str) -> None:
         self.screen, self.guard, self.goal = screen, guard, goal
         self.steps = 0
-        self._before: Pixels | None = None
+        self._last: StepOutcome | None = None
         guard.reset()
 
     async def step(self, propose: AsyncPropose) -> StepOutcome:
-        outcome = await guarded_step_async(self.guard, propose, self.screen, self.goal, self.steps, self._before)
-        self._before = outcome.observation.image if outcome.acted else None
+        outcome = await guarded_step_async(self.guard, propose, self.screen, self.goal, self.steps, self._last)
+        self._last = outcome
         self.steps += 1
         return outcome
 
@@ -222,7 +227,7 @@ class AsyncGuardedScreen:
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(await self.step(propose))
-        last = await looked_async(self.screen, self._before)
+        last = await looked_async(self.screen, *_after(self._last))
         await asyncio.to_thread(self.guard.finished, last.image)
         return outcomes
 
@@ -273,9 +278,21 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Cour
     return StepOutcome(observation, tuple(proposals), tuple(verdicts))
 
 
-def _rest(screen: Screen | AsyncScreen, before: Pixels | None) -> Rest | None:
+def _after(last: StepOutcome | None) -> tuple[Pixels | None, Point | None]:
+    """What the screen was like before the last step, and where the pointer was left; nothing where nothing was done."""
+    if last is None or not last.acted:
+        return None, None
+    points = [action.to or action.point for action in last.proposal.actions if action.point is not None]
+    return last.observation.image, points[-1] if points else None
+
+
+async def _never() -> bool:
+    return False
+
+
+def _rest(screen: Screen | AsyncScreen, before: Pixels | None, point: Point | None) -> Rest | None:
     settle_s = float(getattr(screen, "settle_s", 0.0))
-    return Rest(before, settle_s) if before is not None and settle_s > 0.0 else None
+    return Rest(before, settle_s, point=point) if before is not None and settle_s > 0.0 else None
 
 
 def _ended(screen: Screen | AsyncScreen, outcomes: Sequence[StepOutcome]) -> bool:

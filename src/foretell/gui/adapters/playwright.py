@@ -32,6 +32,7 @@ _BUTTONS: Mapping[Kind, tuple[str, int]] = {
     Kind.MIDDLE_CLICK: ("middle", 1),
 }
 _SIZE = "() => ({width: window.innerWidth, height: window.innerHeight})"
+_READY = "() => document.readyState"
 _SHOWN_CHARACTERS = 200
 
 
@@ -151,6 +152,13 @@ class PlaywrightScreen:
         self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1, width)
         return image
 
+    def loading(self) -> bool:
+        """Whether the page says that it is being loaded; a page that cannot answer is between two of them."""
+        try:
+            return bool(self.page.evaluate(_READY) == "loading")
+        except _errors():
+            return True
+
     def perform(self, action: Action) -> None:
         if self._size is None:
             self.observe()
@@ -199,6 +207,13 @@ class AsyncPlaywrightScreen:
             raise _failed(error, "the page gives no screenshot") from None
         self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1, width)
         return image
+
+    async def loading(self) -> bool:
+        """Whether the page says that it is being loaded; a page that cannot answer is between two of them."""
+        try:
+            return bool(await self.page.evaluate(_READY) == "loading")
+        except _errors():
+            return True
 
     async def perform(self, action: Action) -> None:
         if self._size is None:
