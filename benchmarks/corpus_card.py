@@ -34,6 +34,8 @@ def _what(data: Mapping[str, Any]) -> list[str]:
         f"| `corpus_cpu.parquet` | {cpu['candidates']:,} candidates of {len(data['cpu_operations'])} operations, on "
         f"two cores of a shared {', '.join(cpu['device']).removesuffix(' x2')} ({', '.join(cpu['toolchain'])}) |",
         "| `written/TASK/` | the language model's kernels as files, ten for each of 80 operations |",
+        "| `real_kernels.parquet`, `real_labels.parquet`, `real_steps.parquet` | kernels that language models wrote "
+        "for other problems, and how they were measured: [docs/real_kernels.md](../docs/real_kernels.md) |",
         "",
         "A row is one program with its source, how it ended, its speedup over a reference with a 95 % interval, "
         "times per",

@@ -112,6 +112,13 @@ def test_verification_finds_what_is_wrong(tmp_path: Path, change: dict[str, Any]
     assert any(says in fault for fault in real.problems(rows))
 
 
+@pytest.mark.full
+def test_the_committed_kernels_are_verified() -> None:
+    rows = real.read()
+    assert len(rows) >= 500 and list(real.problems(rows)) == []
+    assert list(labels.problems(labels.read(), labels.read_steps(), rows)) == []
+
+
 def test_a_kernel_is_recorded_or_the_reason_is_kept(tmp_path: Path) -> None:
     rows = _packed(tmp_path)[:1]
     broken = real.new_row(PROBLEM, rows[0]["reference"], OTHER.replace("x.sum()", "x.item()"), "first", 105, None)
