@@ -216,11 +216,13 @@ class GpuEffort:
     `method` is how candidates are timed: `worker`, in the process that runs their host code, or `replay`, as Programs
     (docs/trusted_replay.md). A replay has `replay_sets` sets of inputs per workload, looks at up to
     `replay_configurations` of an autotuned kernel, and takes `replay_batches` batches by the judge's clock, of which
-    the share `replay_clock_slack` may remain unexplained by events.
+    the share `replay_clock_slack` may remain unexplained by events. Each candidate has a new process; `replay_spares`
+    stand ready.
     """
 
     method: str = "worker"
-    replay_sets: int = 8
+    replay_sets: int = 4
+    replay_spares: int = 4
     replay_configurations: int = 16
     replay_batches: int = 3
     replay_clock_slack: float = 0.25

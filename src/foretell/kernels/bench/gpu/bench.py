@@ -104,10 +104,11 @@ class GpuBench:
         future = self._builders.submit(task, candidate)
         recorder = self._recorder
         if recorder is not None:
+            recorder.expect(task, None, "torch", self.device)
 
             def record(done: Future[Build]) -> None:
                 if not done.cancelled() and done.exception() is None and done.result().ok:
-                    recorder.expect(task, candidate, self.device)
+                    recorder.expect(task, candidate.source, candidate.language, self.device)
 
             future.add_done_callback(record)
         return future
@@ -138,6 +139,8 @@ class GpuBench:
         for name, value in self._judge[1].spent_s.items():
             self.spent_s[name] += value
         self._judge[1].close()
+        if self._recorder is not None:
+            self._recorder.forget(self._judge[0])
         self._judge = None
 
     def _judge_of(self, task: Task) -> Judge | JudgeApart | ReplayJudge:
@@ -173,8 +176,8 @@ class GpuBench:
     def _replay_judge(self, task: Task, recorder: Recorder) -> ReplayJudge:
         platform, data = name_of(self._platform), data_of(task)
 
-        def start(job: str) -> Worker:
-            return WorkerHandle(platform, job, spare=job == REPLAYER_JOB, data=data if job != REPLAYER_JOB else ())
+        def start(job: str, spares: int = 0) -> Worker:
+            return WorkerHandle(platform, job, spares, data if job != REPLAYER_JOB else ())
 
         return ReplayJudge(task, self.device, self._effort, self._platform, start, recorder)
 

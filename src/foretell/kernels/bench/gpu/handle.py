@@ -64,25 +64,25 @@ class Worker(Protocol):
 
 
 class WorkerHandle:
-    """One worker process on one GPU, and a spare one that has its context ready for when the first breaks.
+    """One worker process on one GPU, and spare ones that have their contexts ready for when the first is replaced.
 
-    Both are behind the sandbox's walls. Raises NoSandbox if foreign code cannot be walled in here.
+    All are behind the sandbox's walls. Raises NoSandbox if foreign code cannot be walled in here.
 
     Args:
         platform: The name of the platform that the process makes for itself.
         job: The function that serves in it.
-        spare: Whether a spare process is kept.
+        spares: How many spare processes are kept.
         data: Files that it may read beside those that all may.
     """
 
     def __init__(
-        self, platform: str = CUDA, job: str = WORKER_JOB, spare: bool = True, data: tuple[Path, ...] = ()
+        self, platform: str = CUDA, job: str = WORKER_JOB, spares: int = 1, data: tuple[Path, ...] = ()
     ) -> None:
         self._server = gpu_server(data)
-        self._job, self._keeps_spare = job, spare
+        self._job, self._spare_count = job, spares
         self._opening = opening_of(platform)
         self._talk: Conversation | None = None
-        self._spare: Conversation | None = None
+        self._spares: list[Conversation] = []
         self._gone: list[Conversation] = []
         self._problem = ""
         self.starts = 0
@@ -92,14 +92,15 @@ class WorkerHandle:
         if self.alive:
             return
         self.stop()
-        ready = self._spare if self._spare is not None and self._spare.alive else None
-        self._talk, self._spare = ready or self._launch(), None
+        self._spares = [spare for spare in self._spares if spare.alive]
+        self._talk = self._spares.pop(0) if self._spares else self._launch()
         self.starts += 1
         try:
             self._receive(START_TIMEOUT_S)
         except WorkerFailed as failure:
             raise DeviceLost(f"no worker starts: {failure}; {WITHOUT_WALLS}") from failure
-        self._spare = self._launch() if self._keeps_spare else None
+        while len(self._spares) < self._spare_count:
+            self._spares.append(self._launch())
         self._gone = [talk for talk in self._gone if not talk.ended]
 
     def _launch(self) -> Conversation:
@@ -170,12 +171,12 @@ class WorkerHandle:
         self._gone.clear()
 
     def close(self) -> None:
-        """Stop the worker and the spare one, and wait for both."""
+        """Stop the worker and the spare ones, and wait for them."""
         self.stop()
-        if self._spare is not None:
-            self._spare.hang_up()
-            self._gone.append(self._spare)
-            self._spare = None
+        for spare in self._spares:
+            spare.hang_up()
+        self._gone += self._spares
+        self._spares = []
         self.await_end()
 
 

@@ -43,7 +43,7 @@ class LocalProcess:
 
     def __init__(self, job: str, platform: Host) -> None:
         self._make = import_module(job.partition(":")[0]).make
-        self.platform = platform
+        self.platform, self.job = platform, job
         self.starts, self.asked = 0, []  # type: ignore[var-annotated]
         self._obey: Any = None
         self._lent: Any = None
@@ -125,9 +125,8 @@ class ForkedWorker(WorkerHandle):
             job = getattr(import_module(module), function)
         self._function: Any = job
         self._opening = opening_of(name_of(platform))
-        self._talk = self._spare = None
-        self._gone = []
-        self._keeps_spare = False
+        self._talk, self._spares, self._gone = None, [], []
+        self._spare_count = 0
         self._problem = ""
         self.starts = 0
 
@@ -163,7 +162,7 @@ def judge_of(
     platform = platform or Host()
     workers: dict[str, list[Any]] = {}
 
-    def started(job: str) -> Any:
+    def started(job: str, spares: int) -> Any:
         worker = (start or LocalProcess)(job, platform)
         workers.setdefault(job.rpartition(".")[2].partition(":")[0], []).append(worker)
         return worker

@@ -17,6 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerFailed
 from foretell.kernels.bench.gpu.trusted import replayer
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Measurement, Status
@@ -229,6 +230,57 @@ def test_a_flood_of_answers_does_not_reach_the_judge() -> None:
         test_a_replayer_that_lies_gains_nothing("flood")
     finally:
         del LIES["flood"]
+
+
+class _FailsOnce(LocalProcess):
+    """A replayer of the reference whose fourth timed run fails, as on a lost device."""
+
+    runs = 0
+
+    def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+        self.runs += command["do"] == "run"
+        if command["do"] == "run" and self.runs == 4:
+            self.stop()
+            raise WorkerFailed(Status.CRASH, "died of SIGKILL")
+        return super().ask(timeout_s, **command)
+
+
+def test_a_failure_of_the_reference_is_not_held_against_a_candidate_unless_it_changed_inputs() -> None:
+    made: list[Any] = []
+
+    def start(job: str, platform: Any) -> Any:
+        made.append((_FailsOnce if len(made) == 2 else LocalProcess)(job, platform))
+        return made[-1]
+
+    programs = {"softmax": program_of("softmax"), "spoils": program_of("spoils_later")}
+    judge, workers = judge_of(TASK, ToyHost(), start, recorder(programs))
+    reference = workers["replayer"][1]
+    with pytest.raises(DeviceLost, match="SIGKILL"):
+        judge.judge(Candidate("softmax", "torch", "softmax"))
+    assert judge.judge(Candidate("softmax", "torch", "softmax")).ok
+    reference.runs = 0
+    spoiled = judge.judge(Candidate("softmax", "torch", "spoils"))
+    assert spoiled.status is Status.CHEAT and "input 0 was changed" in spoiled.message
+    reference.runs = 4
+    assert judge.judge(Candidate("softmax", "torch", "softmax")).ok
+
+
+def test_the_fastest_configuration_of_an_autotuned_kernel_is_measured() -> None:
+    """One that fails is passed over; all that fail are the candidate's failure."""
+    programs = {name: program_of(name) for name in ("fails", "naps", "softmax")}
+
+    def record(task: Task, workload: Workload, source: str | None, language: str, device: Any) -> Recording:
+        if source is None:
+            return recorded(task, workload, source, language, device)
+        first, *others = (programs[name] for name in source.split())
+        return Recording(first, None, tuple(others))
+
+    judge, workers = judge_of(TASK, ToyHost(), record=record)
+    assert judge.judge(Candidate("softmax", "torch", "fails softmax")).ok
+    assert workers["replayer"][0].asked.count("program") == 3  # each, and the chosen one again
+    assert judge.judge(Candidate("softmax", "torch", "fails fails")).status is Status.LAUNCH_ERROR
+    assert judge.judge(Candidate("softmax", "torch", "naps softmax")).ok
+    assert judge.judge(Candidate("softmax", "torch", "naps fails")).status is Status.WRONG
 
 
 def test_where_kernels_of_ones_own_are_asked_for_torch_must_not_compute() -> None:

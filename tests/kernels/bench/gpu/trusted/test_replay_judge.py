@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +16,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Status
 from foretell.kernels.tasks import kernelbench
 from tests.kernels.bench.gpu.host import softmax
-from tests.kernels.bench.gpu.trusted.local import judge_of, judged
+from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of, judged
 
 HEAD = "import torch\nimport torch.nn as nn\n\n\n"
 HONEST = HEAD + "def kernel(x):\n    return torch.softmax(x, 1)\n"
@@ -124,6 +126,37 @@ def test_what_cannot_be_recorded_runs_live_and_says_so() -> None:
     assert reference.alive and not candidate.alive
     wrong = judge.judge(Candidate("softmax", "torch", source.replace("softmax(x, 1)", "softmax(x, 0)")))
     assert wrong.status is Status.WRONG and wrong.conditions["trust"] == "live"
+
+
+def test_a_live_candidate_that_computes_after_it_said_it_was_done_is_wrong() -> None:
+    """It answers at once and writes the right outputs a little later, while the reference is being timed."""
+
+    class Late(LocalProcess):
+        is_candidate = False
+
+        def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+            if command["do"] != "batch" or not command["order"]:
+                return super().ask(timeout_s, **command)
+            if not self.is_candidate:
+                time.sleep(0.6)
+                return super().ask(timeout_s, **command)
+            timers.append(threading.Timer(0.3, self._obey, (command,)))
+            timers[-1].start()
+            return {"token": command["token"]}
+
+    made: list[Late] = []
+    timers: list[threading.Timer] = []
+
+    def start(job: str, platform: Any) -> Any:
+        made.append(Late(job, platform))
+        made[-1].is_candidate = "live" in job and any("live" in worker.job for worker in made[:-1])
+        return made[-1]
+
+    source = kernel("if float(x.sum()) > 1e30:\n    return x\nreturn torch.softmax(x, 1)")
+    outcome = judged(softmax(), source, start=start, chunk_pairs=1, fewest_pairs=1, most_pairs=1)
+    for timer in timers:
+        timer.join()
+    assert outcome.status is Status.WRONG and outcome.trust == "live", outcome.message
 
 
 def test_a_reference_that_cannot_be_recorded_is_told() -> None:

@@ -49,6 +49,14 @@ def spoils_input(source: int, target: int, count: int, state: Globals) -> None:
     floats(source, count)[3] = 7.0
 
 
+def spoils_later(source: int, target: int, count: int, state: Globals) -> None:
+    """Leaves its input alone until it is timed."""
+    softmax(source, target, count, state)
+    state["runs"] = state.get("runs", 0) + 1
+    if state["runs"] > 4:
+        floats(source, count)[3] = 7.0
+
+
 def counts_from_zero(source: int, target: int, count: int, state: Globals) -> None:
     """Right only where its global variable has its initial value when the image is loaded."""
     if state.setdefault("first", os.getpid()) == os.getpid():
@@ -57,6 +65,11 @@ def counts_from_zero(source: int, target: int, count: int, state: Globals) -> No
 
 def idle(source: int, target: int, count: int, state: Globals) -> None:
     """Touches no memory, so that it can be launched with any arguments."""
+
+
+def naps(source: int, target: int, count: int, state: Globals) -> None:
+    """Does nothing, slowly."""
+    time.sleep(0.2)
 
 
 def dies(source: int, target: int, count: int, state: Globals) -> None:
@@ -75,10 +88,9 @@ def fails(source: int, target: int, count: int, state: Globals) -> None:
     raise ReplayError("CUDA error 1: invalid argument")
 
 
-KERNELS: Mapping[str, Callable[[int, int, int, Globals], None]] = {
-    kernel.__name__: kernel
-    for kernel in (softmax, remembers, every_other, spoils_input, counts_from_zero, idle, dies, hangs, faults, fails)
-}
+_ALL = (softmax, remembers, every_other, spoils_input, spoils_later, counts_from_zero, idle, naps, dies, hangs, faults,
+        fails)  # fmt: skip
+KERNELS: Mapping[str, Callable[[int, int, int, Globals], None]] = {kernel.__name__: kernel for kernel in _ALL}
 
 
 class ToyModule:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
+from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerFailed
+from foretell.kernels.bench.gpu.memory import MemoryFull
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
-from foretell.kernels.bench.gpu.trusted.process import LIVE_JOB, REPLAYER_JOB, SOURCE_JOB, Process
+from foretell.kernels.bench.gpu.trusted.process import LIVE_JOB, REPLAYER_JOB, SOURCE_JOB, Process, ReferenceFailed
 from foretell.kernels.bench.gpu.trusted.recorder import Record
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.source import LibrarySource, ProblemSource, Source, fetch_weights
 from foretell.kernels.bench.gpu.trusted.verdict import computing_fault
+from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.bench.statistics import combine
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
@@ -33,7 +35,7 @@ from foretell.kernels.record.refusal import Reason, Recording
 from foretell.kernels.task import Task, Workload
 from foretell.kernels.tasks import gpumode
 
-Start = Callable[[str], Worker]
+Start = Callable[[str, int], Worker]  # of a job, with so many spare processes
 
 _REFUSED = {Reason.BUILD: Status.COMPILE_ERROR, Reason.FORGED: Status.CHEAT}
 
@@ -50,7 +52,7 @@ class ReplayJudge:
         device: What is recorded for and measured on.
         effort: How hard it works.
         platform: The device's memory and streams, in this process.
-        start: A worker whose process serves the job of that name.
+        start: A worker whose processes serve the job of that name, so many of them kept as spares.
         record: Records a reference (no source) or candidate behind walls.
 
     Raises NotReplayed if the task's reference has no Program that can be judged by.
@@ -64,15 +66,17 @@ class ReplayJudge:
         self._task, self._device, self._effort, self._platform = task, device, effort, platform
         self._record, self._start = record, start
         programs = [self._reference(workload) for workload in (*task.workloads, *task.extra)]
-        self._candidate = Process(start(REPLAYER_JOB))
-        self._weights = Process(start(SOURCE_JOB))
+        self._candidate = Process(start(REPLAYER_JOB, effort.replay_spares))
+        self._weights = Process(start(SOURCE_JOB, 0))
         self._live: tuple[Process, Process] | None = None
-        self._scene = Scene(task, programs, platform, effort, Process(start(REPLAYER_JOB)))
+        self._scene = Scene(task, programs, platform, effort, Process(start(REPLAYER_JOB, 0), ReferenceFailed))
         try:
             fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
             self._scene.open(self._source())
         except WorkerFailed as failure:
             self.close()
+            if str(failure) == OUT_OF_MEMORY:
+                raise MemoryFull from failure
             raise NotReplayed(f"its reference cannot be replayed: {failure}") from failure
         except BaseException:
             self.close()
@@ -100,18 +104,33 @@ class ReplayJudge:
         started = time.perf_counter()
         try:
             outcome = self._judged(candidate, hopeless_below)
+        except ReferenceFailed as failure:
+            outcome = self._blamed(failure)
         except WorkerFailed as failure:
             outcome = Measurement(failure.status, str(failure))
         finally:
             self._candidate.stop()  # no process that held a candidate's image is used again
-        if not self._scene.reference.alive:
-            self._scene.open_reference()
+        if not outcome.ok:
+            self._candidate.end()
         wall_s = time.perf_counter() - started
         state = {**conditions(), **outcome.conditions}
         message = plain(outcome.message)
         return replace(
             outcome, message=message, cost=Cost(0.0, wall_s, wall_s), device=self._device.id, conditions=state
         )
+
+    def _blamed(self, failure: ReferenceFailed) -> Measurement:
+        """The candidate's fault, if it changed inputs under the reference's hands; else DeviceLost is raised."""
+        self._candidate.end()
+        fault = self._scene.changed_input()
+        self._scene.reference.end()
+        try:
+            self._scene.open_reference()
+        except WorkerFailed as again:
+            raise DeviceLost(f"the reference cannot be replayed any more: {again}") from again
+        if fault is None:
+            raise DeviceLost(f"the reference's process failed: {failure}") from failure
+        return fault
 
     def close(self) -> None:
         self._scene.close()
@@ -130,7 +149,7 @@ class ReplayJudge:
     def _source(self) -> Source:
         if self._task.kind == "library":
             return LibrarySource(self._task, self._platform, self._scene.inputs)
-        return ProblemSource(self._task, Process(self._start(SOURCE_JOB)), self._scene.inputs, self._effort)
+        return ProblemSource(self._task, Process(self._start(SOURCE_JOB, 0)), self._scene.inputs, self._effort)
 
     def _judged(self, candidate: Candidate, hopeless_below: float | None) -> Measurement:
         recordings = []
@@ -169,7 +188,7 @@ class ReplayJudge:
 
     def _run_live(self, candidate: Candidate, reason: str, hopeless_below: float | None) -> Measurement:
         if self._live is None:
-            self._live = Process(self._start(LIVE_JOB)), Process(self._start(LIVE_JOB))
+            self._live = Process(self._start(LIVE_JOB, 0), ReferenceFailed), Process(self._start(LIVE_JOB, 1))
         contest = LiveContest(self._scene, *self._live, self._effort)
         try:
             contest.open(self._task, candidate)
@@ -178,10 +197,12 @@ class ReplayJudge:
                 if fault:
                     return _marked(fault, LIVE, reason)
             return self._timed(contest, LIVE, reason, hopeless_below)
+        except ReferenceFailed:
+            raise
         except WorkerFailed as failure:
             return _marked(Measurement(failure.status, str(failure)), LIVE, reason)
         finally:
-            self._live[1].stop()
+            self._live[1].end()
 
     def _timed(
         self, contest: ReplayContest | LiveContest, trust: str, reason: str, hopeless_below: float | None

@@ -19,11 +19,20 @@ SOURCE_JOB = "foretell.kernels.bench.gpu.trusted.source_job:serve"
 NOT_ASKED = "answered something that it was not asked"
 
 
-class Process:
-    """One process at a time, replaced by `renew`. Raises WorkerFailed, or DeviceLost if none can be started."""
+class ReferenceFailed(WorkerFailed):
+    """The reference's process failed: not the fault of the candidate that is being judged, unless it changed inputs."""
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+
+class Process:
+    """One process at a time, replaced by `renew`. Raises WorkerFailed, or DeviceLost if none can be started.
+
+    Args:
+        worker: Starts the processes and talks with them.
+        failure: What is raised if one fails.
+    """
+
+    def __init__(self, worker: Worker, failure: type[WorkerFailed] = WorkerFailed) -> None:
+        self._worker, self._failure = worker, failure
         self.spent_s: dict[str, float] = defaultdict(float)
 
     def renew(self) -> None:
@@ -38,7 +47,13 @@ class Process:
         return self._worker.alive
 
     def stop(self) -> None:
+        """End the process, which has nothing under way, without waiting for that."""
         self._worker.stop()
+
+    def end(self) -> None:
+        """End the process and wait until it is gone: a kernel of it may still be running."""
+        self._worker.stop()
+        self._worker.await_end()
 
     def close(self) -> None:
         self._worker.close()
@@ -57,11 +72,13 @@ class Process:
         started = time.perf_counter()
         try:
             answer = self._worker.ask(timeout_s, do=do, token=token, **details)
+        except WorkerFailed as failed:
+            raise self._failure(failed.status, str(failed)) from failed
         finally:
             self.spent_s[do] += time.perf_counter() - started
         if answer.get("token") != token:
             self.stop()
-            raise WorkerFailed(Status.CHEAT, NOT_ASKED)
+            raise self._failure(Status.CHEAT, NOT_ASKED)
         return answer
 
     def run_us(self, timeout_s: float, workload: int, number: int) -> float:
@@ -69,7 +86,7 @@ class Process:
         us = self.ask("run", timeout_s, workload=workload, set=number).get("us")
         if not is_time(us):
             self.stop()
-            raise WorkerFailed(Status.CHEAT, NOT_ASKED)
+            raise self._failure(Status.CHEAT, NOT_ASKED)
         return float(us)  # type: ignore[arg-type]
 
     def batch_s(self, timeout_s: float, workload: int, order: list[int]) -> float:

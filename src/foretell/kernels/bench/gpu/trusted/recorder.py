@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, Workload
@@ -29,20 +28,25 @@ class Recorder:
         self._lock = threading.Lock()
         self._expected: dict[_Key, Future[Recording]] = {}
 
-    def expect(self, task: Task, candidate: Candidate, device: Device) -> None:
-        """Begin to record a candidate for every workload of a task."""
+    def expect(self, task: Task, source: str | None, language: str, device: Device) -> None:
+        """Begin to record a candidate, or the reference if there is no source, for every workload of a task."""
         for workload in (*task.workloads, *task.extra):
-            key = (task.identity, workload.name, candidate.source, candidate.language)
+            key = (task.identity, workload.name, source, language)
             with self._lock:
                 if key not in self._expected:
-                    arguments = (task, workload, candidate.source, candidate.language, device)
-                    self._expected[key] = self._pool.submit(self._record, *arguments)
+                    self._expected[key] = self._pool.submit(self._record, task, workload, source, language, device)
 
     def __call__(self, task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
         """The recording, made now unless it was expected."""
         with self._lock:
             expected = self._expected.pop((task.identity, workload.name, source, language), None)
         return expected.result() if expected is not None else self._record(task, workload, source, language, device)
+
+    def forget(self, identity: str) -> None:
+        """Drop what was expected for the candidates of a task and not asked for."""
+        with self._lock:
+            for key in [key for key in self._expected if key[0] == identity and key[2] is not None]:
+                self._expected.pop(key).cancel()
 
     def close(self) -> None:
         """Make no more recordings; what is under way ends by itself."""

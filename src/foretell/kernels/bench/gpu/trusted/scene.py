@@ -96,7 +96,8 @@ class Scene:
             self.fill(index, 0)
             self.known[index] = [self._known(index, DRAWN)]
             drawn = [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[0])]
-            for name in VARIANTS if stage_bytes(stage.reference) * 8 <= self._effort.set_bytes else ():
+            roomy = stage_bytes(stage.reference) * 8 <= self._effort.set_bytes
+            for name in VARIANTS if roomy and index == 0 else ():
                 self._try_variant(index, name, drawn)
 
     @property
@@ -201,10 +202,13 @@ class Scene:
                 return fault
         return None
 
-    def verify(self, index: int, number: int) -> Measurement | None:
-        """Whether a candidate's outputs in its ring are right for the fresh data of a set, which must be untouched."""
+    def verify(self, index: int, number: int, taken: list[Any] | None = None) -> Measurement | None:
+        """Whether a candidate's outputs are right for the fresh data of a set, which must be untouched.
+
+        They are those in its ring, unless they were `taken` before.
+        """
         stage = self.stages[index]
-        got = [ring.clone() for ring in self.ring(1, index, number)]  # before anything else can be done to them
+        got = self.taken(1, index, number) if taken is None else taken
         fault = self._changed_input(index, number)
         if fault:
             return fault
@@ -213,9 +217,15 @@ class Scene:
         known = Known("", stage.kept[number], self.expect(index, number), own)
         return self._compared(index, got, known)
 
+    def taken(self, side: int, index: int, number: int) -> list[Any]:
+        """The outputs of a side, copied before anything else can be done to them."""
+        outputs = [ring.clone() for ring in self.ring(side, index, number)]
+        self._platform.synchronize()
+        return outputs
+
     def compare(self, index: int, number: int, known: Known) -> Measurement | None:
         """Whether outputs are right, and the inputs untouched."""
-        got = [ring.clone() for ring in self.ring(1, index, number)]
+        got = self.taken(1, index, number)
         return self._changed_input(index, number) or self._compared(index, got, known)
 
     def _compared(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
@@ -226,6 +236,15 @@ class Scene:
             wrong = mismatch(torch, got, expected, own, tolerance)
             if wrong:
                 return Measurement(Status.WRONG, f"output {place} at {where}: {wrong}")
+        return None
+
+    def changed_input(self) -> Measurement | None:
+        """A fault if the inputs of any set are not what the judge put there."""
+        for index, stage in enumerate(self.stages):
+            for number, kept in enumerate(stage.kept):
+                fault = self._changed_input(index, number) if kept else None
+                if fault:
+                    return fault
         return None
 
     def _changed_input(self, index: int, number: int) -> Measurement | None:
