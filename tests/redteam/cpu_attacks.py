@@ -10,14 +10,8 @@ from dataclasses import dataclass
 
 from tests.kernels.bench.hostile import CORRECT, HEAD
 
-MORE = """\
-#include <atomic>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <thread>
-#include <vector>
-"""
+MORE = "#include <sched.h>\n#include <sys/mman.h>\n#include <sys/syscall.h>\n"
+_SLOW_TO_COMPILE = ("atomic", "thread", "vector")
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,9 @@ class Attack:
 
     def source(self) -> str:
         kernel = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
-        return f"{HEAD}{MORE}{CORRECT}{self.outside}\n{kernel} {{\n{self.body}\n}}\n"
+        used = [name for name in _SLOW_TO_COMPILE if f"std::{name}" in self.outside + self.body]
+        headers = HEAD + MORE + "".join(f"#include <{name}>\n" for name in used)
+        return f"{headers}{CORRECT}{self.outside}\n{kernel} {{\n{self.body}\n}}\n"
 
 
 # Results by a sample of their inputs.
@@ -163,6 +159,14 @@ ATTACKS = (
     Attack("leaves_a_malformed_number", """
     for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, "g 99999999999999999999999999 x\\n", 31); (void)n; }
     _exit(4);
+    """),
+    Attack("skips_exponentials_that_vanish", """
+    for (int64_t i = 0; i < rows; ++i) {
+        const float* row = x + i * cols; float* to = out + i * cols; float peak = row[0], sum = 0;
+        for (int64_t j = 1; j < cols; ++j) peak = row[j] > peak ? row[j] : peak;
+        for (int64_t j = 0; j < cols; ++j) sum += to[j] = row[j] - peak < -16 ? 0.0f : std::exp(row[j] - peak);
+        for (int64_t j = 0; j < cols; ++j) to[j] /= sum;
+    }
     """),
     Attack("slows_its_reference", """
     for (int pid = 1; pid < 70000; ++pid) { cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);

@@ -174,6 +174,7 @@ class BenchEffort:
     spread by more than `noisy_spread`, pairs during which a process lost its core are taken again, and sampling goes on
     until the interval is within +- `busy_half_width` or `busy_cap_s` is over; fewer than `fewest_undisturbed` others by
     then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference if that is more.
+    Where the reference takes less than `warm_below_s`, each timed run follows one on inputs seen before.
     Times below physics with `physics_margin` on the bandwidth are taken for cheating. `between_processes` is the error
     of a log speedup that more pairs do not remove.
     """
@@ -191,6 +192,7 @@ class BenchEffort:
     reference_timeout_s: float = 10.0
     slowest_ratio: float = 100.0
     physics_margin: float = 4.0
+    warm_below_s: float = 0.0005
     between_processes: float = 0.035
 
 

@@ -1,4 +1,4 @@
-"""Input sets and what they must give. A candidate never meets one twice, so nothing it remembers is of use.
+"""Input sets and what they must give. No candidate is timed on one that it has met: what it remembers is of no use.
 
 Those of the library are computed by the oracle in the judge's process, those of a user's operation by its own code in
 another. Sets are kept and used again for other candidates, whose processes share nothing.
@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.kernels.bench.distributions import draw_inputs
 from foretell.kernels.profiles import TASK_LIMITS
-from foretell.kernels.task import Oracle, Task, Tolerance, Workload, fill_array, tensor_bytes
+from foretell.kernels.task import Oracle, Task, Tolerance, Workload, tensor_bytes
 from foretell.kernels.tasks import cpu
 
 POOL_BYTES = 512 << 20  # of input sets kept for the next candidate, with what they must give
@@ -32,14 +33,14 @@ class Expected:
     high: NDArray[Any]
 
 
-def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance, times: float = 1.0) -> Expected:
-    """|got - want| <= times * (absolute + relative * |want|) as bounds in the output's own type; integers are equal."""
+def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance) -> Expected:
+    """|got - want| <= absolute + relative * |want| as bounds in the output's own type; integers must be equal."""
     if np.issubdtype(np.dtype(dtype), np.integer):
         exact = want.astype(dtype)
         return Expected(want, exact, exact)
     room = np.abs(want)
-    room *= times * tolerance.relative
-    room += times * tolerance.absolute
+    room *= tolerance.relative
+    room += tolerance.absolute
     return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype))
 
 
@@ -75,7 +76,7 @@ def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[InputSet]
 
 def _from_library(task: Task, oracle: Oracle, workload: Workload, seed: int) -> InputSet:
     rng = np.random.Generator(np.random.SFC64(seed))
-    arrays = {tensor.name: fill_array(tensor, workload.sizes, rng) for tensor in task.inputs}
+    arrays = draw_inputs(task, workload.sizes, rng)
     by_oracle = int(rng.integers(_WITH_ORACLE)) == 0
     return InputSet(tuple(arrays.values()), lambda: _bounds(task, oracle(arrays, workload.sizes)), by_oracle)
 
@@ -147,10 +148,10 @@ def mismatch(got: NDArray[Any], expected: Expected) -> str:
 
 
 def differs(got: NDArray[Any], reference: NDArray[Any], tolerance: Tolerance) -> str:
-    """How an output differs from the reference's on the same inputs, in words; empty when they agree.
+    """How an output differs from the reference's on the same inputs by more than the tolerance, in words; or empty.
 
-    Each may be off by the tolerance, so they may be apart by twice as much.
+    Both may be right and differ: then the oracle must decide.
     """
     if np.array_equal(got, reference):
         return ""
-    return mismatch(got, expect(np.array(reference), got.dtype.name, tolerance, times=2.0))
+    return mismatch(got, expect(np.array(reference), got.dtype.name, tolerance))

@@ -4,7 +4,8 @@ COVERED = (
     "compilers read nothing but the system, their toolkit and the source that they are given",
     "host code of candidates, while they are built, recorded or measured on a GPU, and of problem files: the same, "
     "and no network, no other processes, nothing left behind",
-    "C++ candidates that are measured run in a process with no files, no network and no other processes",
+    "C++ candidates that are measured run in a process with no files, no network and no other processes; it is stopped "
+    "but for its calls, timed from outside, and never on data that it has seen",
     "what compilers print is cut down to the candidate's own words",
     "received runs, weights and traces: no links are followed, no host is asked that you did not name",
 )
