@@ -27,6 +27,7 @@ from typing import Any
 
 from benchmarks.real.turns import InTurns, TimedAlone, Turns
 from foretell.kernels.bench.gpu.bench import GpuBench
+from foretell.kernels.bench.gpu.builders import prepare_extensions
 from foretell.kernels.corpus import labels, real
 from foretell.kernels.corpus.collect import Tally, collect
 from foretell.kernels.corpus.plan import Item, foreign_items
@@ -36,15 +37,21 @@ from foretell.kernels.store import Catalogue
 from foretell.kernels.tasks import kernelbench
 
 CATALOGUE, STEPS, LOCK = "catalogue.sqlite", "steps.jsonl", "turns.lock"
+SEED = 25
 
 
-def plan(kernels: Sequence[Mapping[str, Any]], seed: int) -> list[Item]:
-    """All kernels, problem by problem in an order of its own for each seed, so that benches do not meet."""
+def plan(kernels: Sequence[Mapping[str, Any]], number: int = 0, benches: int = 1) -> list[Item]:
+    """All kernels, problem by problem: a bench's own share of the problems first, then the end of the others'.
+
+    So benches build and measure different kernels until one has nothing left of its own.
+    """
     by_problem: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for kernel in kernels:
         by_problem[kernel["problem"]].append(kernel)
+    names = random.Random(SEED).sample(sorted(by_problem), len(by_problem))
+    own = names[number::benches]
     items = []
-    for name in random.Random(seed).sample(sorted(by_problem), len(by_problem)):
+    for name in (*own, *(name for name in reversed(names) if name not in own)):
         members = by_problem[name]
         task = kernelbench.from_text(members[0]["reference"], name)
         items += foreign_items(task, [real.candidate_of(kernel) for kernel in members])
@@ -85,12 +92,13 @@ def measure(
 
     with closing(InTurns(make(turns, benches), turns)) as bench:
         catalogue, known = Catalogue(folder / CATALOGUE, fsync=False), labelled(data, bench.device)
-        items = plan(kernels, number)
+        items = plan(kernels, number, benches)
         return collect(items, "gpu", bench, catalogue, known, seconds, report=report)
 
 
 def measure_together(folder: Path, data: Path, seconds: float, benches: int, names: Sequence[str]) -> None:
-    """Several benches, each a process."""
+    """Several benches, each a process. Raises SystemExit if one of them failed; what was measured is kept."""
+    prepare_extensions("cuda")  # once, before several benches ask for it
     context = multiprocessing.get_context("spawn")
     arguments = [(folder, data, seconds, number, benches, names) for number in range(benches)]
     processes = [context.Process(target=measure, args=each) for each in arguments]
@@ -98,6 +106,9 @@ def measure_together(folder: Path, data: Path, seconds: float, benches: int, nam
         process.start()
     for process in processes:
         process.join()
+    failed = sum(process.exitcode != 0 for process in processes)
+    if failed:
+        raise SystemExit(f"{failed} of {benches} benches failed; run the same command to resume")
 
 
 def add(folder: Path, data: Path) -> tuple[int, int]:

@@ -257,6 +257,16 @@ def test_a_bench_that_times_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.close(other)
 
 
+def test_benches_begin_with_different_problems_and_each_plans_all(tmp_path: Path) -> None:
+    kernels = [
+        real.new_row(name, SMALL_PROBLEM.replace("4096", str(4096 + place)), KERNEL, "first", 101, None)
+        for place, name in enumerate("abcdef")
+    ]
+    plans = [[item.task for item in measure.plan(kernels, number, 3)] for number in range(3)]
+    assert {task for each in plans for task in each[:2]} == {kernel["task"] for kernel in kernels}
+    assert all(sorted(each) == sorted(plans[0]) and len(set(each)) == 6 for each in plans)
+
+
 def _on_host(turns: Turns, benches: int) -> GpuBench:
     return GpuBench(EFFORT, 1, DEVICE, TimedAlone(turns, "foretell.testing.host:Host"), Host())
 
