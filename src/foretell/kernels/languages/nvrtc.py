@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from foretell.kernels.languages.diagnostics import diagnostics
 from foretell.kernels.profiles import COMPILER_LIMITS
@@ -28,6 +29,7 @@ _NVRTC_OPTIONS = ("--std=c++17", "-default-device", "--define-macro=INFINITY=__b
 _NVCC_OPTIONS = ("-std=c++17", "-cubin", "-O3", "--keep")
 NVCC_LIMITS = replace(COMPILER_LIMITS, cpu_s=60.0)
 _KEY_CHARACTERS = 40
+_MADE, _FAILED = b"+", b"-"
 
 
 class CompileError(Exception):
@@ -47,7 +49,8 @@ def compiled(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str
     kept = cache_dir() / "cuda" / key[:2] / f"{key}.cubin"
     with contextlib.suppress(FileNotFoundError):
         return kept.read_bytes(), kept.with_suffix(".ptx").read_text()
-    image, ptx = _by_nvrtc(source, arch, options) if _nvrtc() is not None else _by_nvcc(source, arch, options)
+    made = _by_nvrtc_apart(source, arch, options) if _nvrtc() is not None else None
+    image, ptx = made or _by_nvcc(source, arch, options)
     kept.parent.mkdir(parents=True, exist_ok=True)
     for place, content in ((kept, image), (kept.with_suffix(".ptx"), ptx.encode())):
         partial = place.with_suffix(f"{place.suffix}.{os.getpid()}")
@@ -117,6 +120,45 @@ def _include_folders() -> list[str]:
         found += [str(Path(p) / "include") for p in (spec.submodule_search_locations or [])] if spec else []
     found += [str(p) for p in (Path("/usr/local/cuda/include"), Path("/usr/local/cuda/include/cccl")) if p.is_dir()]
     return found
+
+
+def _by_nvrtc_apart(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str] | None:
+    """As `_by_nvrtc`, in a fork of this process, so that a compiler that crashes takes nothing with it.
+
+    Returns None if it crashed and nvcc can be asked instead. Raises CompileError if it crashed and there is no nvcc.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _answer(writer, source, arch, options)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        answer = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) or not answer:
+        if _nvcc_version() is not None:
+            return None
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        raise CompileError(f"NVRTC ended its process ({signal.strsignal(number) if number else 'no answer'})")
+    kind, size, content = answer[:1], int.from_bytes(answer[1:9], "little"), answer[9:]
+    if kind == _FAILED:
+        raise CompileError(content.decode(errors="replace"))
+    return content[:size], content[size:].decode(errors="replace")
+
+
+def _answer(writer: int, source: str, arch: str, options: Sequence[str]) -> NoReturn:
+    """Write what NVRTC made, or why it did not, and end this process without anything that its exit would run."""
+    try:
+        try:
+            image, ptx = _by_nvrtc(source, arch, options)
+            answer = _MADE + len(image).to_bytes(8, "little") + image + ptx.encode()
+        except CompileError as error:
+            answer = _FAILED + bytes(8) + str(error).encode()
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(answer)
+    finally:
+        os._exit(0)
 
 
 def _by_nvrtc(source: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
