@@ -32,7 +32,10 @@ class Translator(Protocol):
         ...
 
     def ours(self, action: Any, size: tuple[int, int]) -> Action | None:
-        """Our action that an environment's own means; None where it cannot be said in pixels."""
+        """Our action that an environment's own means; None where it cannot be said in pixels.
+
+        A translator with a method `look` is shown the observation before, to learn where elements are.
+        """
         ...
 
 
@@ -156,6 +159,9 @@ class GuardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc, u
     def _proposal(self, action: Any, seen: Observation) -> Proposal | None:
         if isinstance(action, Proposal):
             return action
+        look = getattr(self._translator, "look", None)
+        if look is not None:
+            look(self._observation)
         meant = action if isinstance(action, Action) else self._translator.ours(action, seen.size)
         return None if meant is None else Proposal((meant,))
 

@@ -36,6 +36,12 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "noop": ("wait_ms",),
     "goto": ("url",),
     "send_msg_to_user": ("text",),
+    "click": ("bid", "button"),
+    "dblclick": ("bid", "button"),
+    "hover": ("bid",),
+    "focus": ("bid",),
+    "fill": ("bid", "value"),
+    "drag_and_drop": ("from_bid", "to_bid"),
 }
 
 
@@ -142,13 +148,25 @@ class MiniWobTranslator:
 
 
 class BrowserGymTranslator:
-    """For BrowserGym environments, whose actions are calls in Python: those with coordinates are known here."""
+    """For BrowserGym environments, whose actions are calls in Python.
+
+    Those with coordinates are known by themselves, those that name an element (`click('a51')`) once `look` has been
+    shown an observation with the elements' boxes.
+    """
 
     def __init__(self, scale: float = 1.0) -> None:
         """`scale` is how many pixels of the screenshot make one of the page."""
         if not scale > 0.0:
             raise ValueError(f"the scale of a page must be above zero, got {scale}")
         self._scale = scale
+        self._boxes: Mapping[str, Sequence[float]] = {}
+
+    def look(self, observation: Any) -> None:
+        """Learn where the elements are, from BrowserGym's `extra_element_properties`."""
+        listed = observation.get("extra_element_properties") if isinstance(observation, Mapping) else None
+        known = listed.items() if isinstance(listed, Mapping) else ()
+        boxes = {str(name): one.get("bbox") for name, one in known if isinstance(one, Mapping)}
+        self._boxes = {name: box for name, box in boxes.items() if box is not None and len(box) == 4}
 
     def theirs(self, action: Action, size: tuple[int, int]) -> list[str]:
         if action.held:
@@ -214,7 +232,27 @@ class BrowserGymTranslator:
             return Action(Kind.BACK)
         if name == "send_msg_to_user":
             return Action(Kind.ANSWER, text=str(given[0]))
-        return None  # elements by their number mean nothing in pixels
+        return self._on_element(name, given)
+
+    def _on_element(self, name: str, given: list[Any]) -> Action | None:
+        """An action on an element whose box is known; None for one that is not, and for what pixels cannot say."""
+        at = self._middle(given[0]) if given else None
+        if at is None:
+            return None
+        kinds = {"click": Kind.CLICK, "dblclick": Kind.DOUBLE_CLICK, "hover": Kind.MOVE, "focus": Kind.CLICK}
+        if name in kinds:
+            button = str(given[1]) if name == "click" and len(given) > 1 else "left"
+            return Action(kinds[name] if button == "left" else Kind(f"{button}_click"), at)
+        if name == "fill":
+            return Action(Kind.TYPE, at, text=str(given[1]))
+        if name == "drag_and_drop":
+            to = self._middle(given[1])
+            return None if to is None else Action(Kind.DRAG, at, to)
+        return None
+
+    def _middle(self, element: Any) -> Point | None:
+        box = self._boxes.get(str(element))
+        return None if box is None else self._point([box[0] + box[2] / 2, box[1] + box[3] / 2])
 
     def _at(self, point: Point) -> tuple[float, float]:
         return point.x / self._scale, point.y / self._scale
