@@ -72,6 +72,7 @@ def row_of(key: str, outcome: Measurement, **more: Any) -> Row:
         "timed": outcome.conditions.get("timed"),
         "expected": outcome.conditions.get("expected"),
         "tf32": outcome.conditions.get("tf32"),
+        "unexplained_us": outcome.conditions.get("unexplained_us"),
         "candidate_us": [statistics.median(t.candidate_us) for t in outcome.timings],
         "pairs": sum(len(t.candidate_us) for t in outcome.timings),
         "wall_s": round(outcome.cost.wall_s, 4),
@@ -252,6 +253,10 @@ def summary(folder: Path) -> dict[str, Any]:
     found["faults"]["hostile"] = {
         row["key"]: row["status"] for row in parts["faults"] if row.get("fault") and row["status"] in ("ok", "wrong")
     }
+    # How much of honest batches the events leave open: `replay_clock_slack_us` should be just above the largest.
+    honest = [row for row in parts["retest"] + controls if row["status"] == "ok"]
+    left_open = sorted(row["unexplained_us"] for row in honest if row.get("unexplained_us") is not None)
+    found["unexplained_us"] = {"median": statistics.median(left_open), "largest": left_open[-1]} if left_open else {}
     found["acceptance"] |= _acceptance(parts["acceptance"])
     return found
 

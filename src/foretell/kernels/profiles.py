@@ -218,8 +218,8 @@ class GpuEffort:
     `method` is how candidates are timed: `worker`, in the process that runs their host code, or `replay`, as Programs
     (docs/trusted_replay.md). A replay has `replay_sets` sets of inputs per workload, looks at up to
     `replay_configurations` of an autotuned kernel, and takes `replay_batches` batches by the judge's clock, of which
-    the share `replay_clock_slack` may remain unexplained by events. Each candidate has a new process; `replay_spares`
-    stand ready.
+    the share `replay_clock_slack` and `replay_clock_slack_us` more may remain unexplained by events. Each candidate has
+    a new process; `replay_spares` stand ready.
     """
 
     method: str = "worker"
@@ -228,6 +228,7 @@ class GpuEffort:
     replay_configurations: int = 16
     replay_batches: int = 3
     replay_clock_slack: float = 0.25
+    replay_clock_slack_us: float = 200.0
     check_sets: int = 1
     timed_sets: int = 2
     set_bytes: int = 16 << 30

@@ -19,6 +19,7 @@ from foretell.kernels.bench.gpu.trusted.verdict import (
     mismatch,
     overhead_us,
     seconds_each,
+    unexplained_us,
 )
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Status
@@ -86,6 +87,10 @@ def test_claimed_times_must_agree_with_the_judges_clock(batch_us: list[float], b
     assert (words == "") is believed
 
 
+def test_what_events_leave_open_is_told() -> None:
+    assert unexplained_us([100.0, 98.0, 102.0], [460.0, 900.0], 4, 10.0) == pytest.approx(20.0)
+
+
 def test_what_each_run_costs_besides_is_learnt_from_the_reference() -> None:
     assert overhead_us([50.0, 52.0, 51.0], [610.0, 608.0, 700.0], 10) == pytest.approx(10.0)
     assert seconds_each([1.0, 1.2], [0.2, 0.2, 5.0], 4) == pytest.approx([0.2, 0.25])
@@ -119,7 +124,7 @@ def test_a_replayer_that_forges_its_events_is_caught_by_the_judges_clock(monkeyp
         made[-1].forges = len(made) == 1  # the candidate's
         return made[-1]
 
-    judge, _ = judge_of(TASK, ToyHost(), start, recorder({"softmax": program_of("softmax")}), clock_slack_s=0.05,
+    judge, _ = judge_of(TASK, ToyHost(), start, recorder({"softmax": program_of("softmax")}), replay_clock_slack_us=5e4,
                         most_pairs=3, fewest_pairs=3)  # fmt: skip
     outcome = judge.judge(Candidate("softmax", "cuda", "softmax"))
     assert outcome.status is Status.CHEAT and "by the judge's clock" in outcome.message

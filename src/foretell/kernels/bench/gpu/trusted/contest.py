@@ -11,7 +11,7 @@ from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.stage import Stage
-from foretell.kernels.bench.gpu.trusted.verdict import clock_fault, overhead_us, seconds_each
+from foretell.kernels.bench.gpu.trusted.verdict import clock_fault, overhead_us, seconds_each, unexplained_us
 from foretell.kernels.bench.statistics import surely_below, tight_enough, timing
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
@@ -38,6 +38,7 @@ class ReplayContest:
 
     def __init__(self, scene: Scene, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._candidate, self._effort = scene, candidate, effort
+        self.unexplained_us: list[float] = []
 
     def choose(self, index: int, programs: Sequence[Program]) -> None:
         """Load the fastest of a kernel's configurations; one that fails is passed over if another works."""
@@ -124,8 +125,9 @@ class ReplayContest:
                 whole_s = process.batch_s(effort.run_timeout_s, index, order)
                 batches[side].append(max(0.0, whole_s - null_s) * 1e6)
         extra_us = overhead_us(samples[0], batches[0], len(order))
-        slack_us = effort.clock_slack_s * 1e6
-        words = clock_fault(samples[1], batches[1], len(order), extra_us, effort.replay_clock_slack, slack_us)
+        self.unexplained_us.append(unexplained_us(samples[1], batches[1], len(order), extra_us))
+        slack = (effort.replay_clock_slack, effort.replay_clock_slack_us)
+        words = clock_fault(samples[1], batches[1], len(order), extra_us, *slack)
         return Measurement(Status.CHEAT, words) if words else self._scene.verify(index, secrets.choice(order))
 
     @staticmethod
@@ -144,6 +146,7 @@ class LiveContest:
 
     def __init__(self, scene: Scene, reference: Process, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._effort = scene, effort
+        self.unexplained_us: list[float] = []  # there are no events that could be explained
         self._processes = (reference, candidate)
 
     def open(self, task: Task, candidate: Candidate) -> None:

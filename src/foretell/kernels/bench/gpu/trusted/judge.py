@@ -226,7 +226,12 @@ class ReplayJudge:
         measured = Measurement(
             Status.OK, "", speedup, low, high, tuple(timings), stopped, method=contest.words(methods)
         )
-        details = {"timed": "/".join(sorted(methods)), "tf32": self._scene.tf32, "expected": self._scene.precisions}
+        details: dict[str, Any] = {
+            "timed": "/".join(sorted(methods)),
+            "tf32": self._scene.tf32,
+            "expected": self._scene.precisions,
+        }
+        details |= {"unexplained_us": round(max(contest.unexplained_us), 1)} if contest.unexplained_us else {}
         return _marked(measured, trust, reason, details)
 
 

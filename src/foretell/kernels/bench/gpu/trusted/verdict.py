@@ -96,6 +96,11 @@ def clock_fault(
     )
 
 
+def unexplained_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs: int, overhead_us: float) -> float:
+    """Time of the shortest batch by the judge's clock that claimed times and the reference's overhead leave open."""
+    return min(batch_us) - runs * (statistics.median(claimed_us) + max(0.0, overhead_us))
+
+
 def overhead_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs: int) -> float:
     """What each run of the reference takes beyond its claimed time, by the judge's clock."""
     return statistics.median(batch_us) / runs - statistics.median(claimed_us)
