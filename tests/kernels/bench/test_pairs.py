@@ -12,8 +12,8 @@ import pytest
 
 from foretell.kernels.bench.keeper import is_serial
 from foretell.kernels.bench.pairs import Pair, Pairs
+from foretell.kernels.bench.runs import Run
 from foretell.kernels.bench.statistics import combine, disturbed_timing, rank_error, timing
-from foretell.kernels.bench.worker import Run
 from foretell.kernels.languages.cpp import FLAGS, find_compiler
 from foretell.kernels.profiles import BENCH
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from foretell.kernels.bench.runs import Run
 from foretell.kernels.bench.statistics import disturbed_timing, spread, surely_below, tight_enough, timing
-from foretell.kernels.bench.worker import Run
 from foretell.kernels.measurement import Timing
 from foretell.kernels.profiles import BenchEffort
 
@@ -94,8 +94,8 @@ class Pairs:
 
     @property
     def candidate_us(self) -> float:
-        """What the candidate takes by the clock; time on a core would leave out its other threads."""
-        return float(np.median([pair.candidate.time_us for pair in self.taken]))
+        """What the candidate takes; by the clock if it has threads, for time on a core would leave out the others."""
+        return float(np.median([pair.candidate.time_us for pair in self.counted]))
 
     def _tight(self) -> bool:
         pairs = self.undisturbed

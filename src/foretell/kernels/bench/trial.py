@@ -12,8 +12,9 @@ from foretell.kernels.bench.cpu_device import probed_again
 from foretell.kernels.bench.faults import WorkerFault
 from foretell.kernels.bench.inputs import InputPool, InputSet, differs, mismatch
 from foretell.kernels.bench.pairs import Pair, Pairs
+from foretell.kernels.bench.runs import Run
 from foretell.kernels.bench.statistics import combine
-from foretell.kernels.bench.worker import BUSY_SHARE, Run, Worker
+from foretell.kernels.bench.worker import BUSY_SHARE, Worker
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.contention import Watch, load_average, usable_cores
 from foretell.kernels.device import Device

@@ -15,7 +15,6 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from foretell.kernels.bench import accounts, keeper
 from foretell.kernels.bench.arena import Arena, Slot
 from foretell.kernels.bench.faults import LAST_WORDS_BYTES, WorkerFault, fault, spoke_up
+from foretell.kernels.bench.runs import Run, serial_run, threaded_run
 from foretell.kernels.contention import Watch, usable_cores
 from foretell.kernels.measurement import Status
 from foretell.kernels.sandbox import bubblewrapped, scrubbed_environment
@@ -31,42 +31,21 @@ from foretell.kernels.task import Sizes
 START_TIMEOUT_S = 10.0
 BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
 STARVED_PATIENCE = 30  # a worker that others keep from the processors may take this many times its limit
-WAIT_SHARE = 0.02  # of a run's time, spent waiting for a core, from which on the run counts as held up
-LEAST_WAIT_US = 20.0  # what threads that are continued at once may wait for their cores
-EMPTY_QUANTILE = 0.2  # of the empty calls: others may hold up any of them, and nobody can shorten one
-LEAST_US = 0.05  # no call takes less; noise of the empty call can say so
+# Of the empty calls, serial or not: others may hold up any of them, more so those on all cores, and nobody shorten one.
+EMPTY_QUANTILE = {True: 0.2, False: 0.0}
 ADDRESS_BYTES = 1 << 30
 ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
 _LOOK_S = 0.25
 _REPLY_BYTES = 256
-_EMPTY_KEPT = 64
-_EMPTY_FIRST = 8
+_EMPTY_FIRST = 16
 
 # A thread to each core: woken threads that share one for a while would be timed as waiting for each other.
 # Those that wait spin, so that the next parallel region finds them; between calls the whole process is stopped.
 _THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads", "OMP_WAIT_POLICY": "active"}
 _TIMES = re.compile(r"(?:t( \d{1,15}){4}|e( \d{1,15}){2})")
+# Empty calls of all workers of this process, serial or not: they hold no candidate, so all are alike.
+_EMPTY: dict[bool, deque[tuple[float, ...]]] = {True: deque(maxlen=64), False: deque(maxlen=512)}
 _ENDED = re.compile(r"([xk]) (\d{1,3})")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One timed call of a kernel, less what an empty call on the same path takes.
-
-    `wall_us` is from the go until all threads have stopped, `cpu_us` its time on a core: all of it if there is one
-    thread (`serial`), else that of its longest thread. `preempted` is True if one of several threads had to wait for a
-    core. A process with more threads than cores holds up itself.
-    """
-
-    wall_us: float
-    cpu_us: float
-    preempted: bool = False
-    serial: bool = False
-
-    @property
-    def time_us(self) -> float:
-        """What the call takes: on a core if it is serial, which no other process can lengthen, else by the clock."""
-        return self.cpu_us if self.serial else self.wall_us
 
 
 class Worker:
@@ -82,7 +61,6 @@ class Worker:
         self._slots: Sequence[Slot] = ()
         self._pending = b""
         self._descent: list[int] = []
-        self._empty: deque[tuple[float, ...]] = deque(maxlen=_EMPTY_KEPT)
         self._process: subprocess.Popen[bytes] | None = None
         command_read, self._commands = os.pipe()
         self._replies, reply_write = os.pipe()
@@ -101,9 +79,9 @@ class Worker:
         try:
             self._answer("o", START_TIMEOUT_S)
             self._descent = accounts.descent(self._process.pid) if self._process else []
-            for _ in range(_EMPTY_FIRST):
+            while len(_EMPTY[self.serial]) < _EMPTY_FIRST:
                 self._tell("E")
-                self._empty.append(self._times(self._answer("e", START_TIMEOUT_S)))
+                _EMPTY[self.serial].append(self._times(self._answer("e", START_TIMEOUT_S)))
         except WorkerFault:
             self.close()
             raise
@@ -145,20 +123,13 @@ class Worker:
         before = {} if self.serial else accounts.threads(self.pid)
         self._tell("T")
         wall_us, cpu_us, *empty_us = self._times(self._answer("t", timeout_s))
-        self._empty.append(tuple(empty_us))
-        empty_wall_us, empty_cpu_us = np.quantile(self._empty, EMPTY_QUANTILE, axis=0).tolist()
-        wall_us = max(wall_us - empty_wall_us, LEAST_US)
-        cpu_us = max(cpu_us - empty_cpu_us, LEAST_US)
+        empty = _EMPTY[self.serial]
+        empty.append(tuple(empty_us))
+        empty_wall_us, empty_cpu_us = np.quantile(empty, EMPTY_QUANTILE[self.serial], axis=0).tolist()
         if self.serial:
-            return Run(wall_us, cpu_us, serial=True)
-        after = accounts.threads(self.pid)
-        used = accounts.since(before, after)
-        longest_us = max(each.on_core_us for each in used) - empty_cpu_us / max(1, len(after))
-        waited_us = max(each.waiting_us for each in used)
-        crowded = len(after) > usable_cores()
-        preempted = not crowded and waited_us > LEAST_WAIT_US + WAIT_SHARE * wall_us
-        # Threads that ended meanwhile have no account any more, but their time is in that of the process.
-        return Run(wall_us, min(max(longest_us, cpu_us / usable_cores(), LEAST_US), wall_us), preempted)
+            return serial_run(wall_us - empty_wall_us, cpu_us - empty_cpu_us)
+        used = accounts.since(before, accounts.threads(self.pid))
+        return threaded_run(wall_us, cpu_us, empty_wall_us, used, usable_cores())
 
     @property
     def pid(self) -> int:
