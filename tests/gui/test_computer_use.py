@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from io import BytesIO
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from foretell.gui.adapters.translate import BrowserGymTranslator
 from foretell.gui.guard import Guard
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Mode
+from tests.gui.adapter_fakes import awaited
 from tests.gui.screens import FakeCritic
 from tests.gui.service_fakes import FakeAnthropic, FakeOpenAI, clicks, computer_call
 
@@ -175,7 +175,7 @@ def test_browser_use_executes_nothing_that_the_guard_objects_to() -> None:
                 done.append("executed")
         return done
 
-    first, second, third = asyncio.run(agent())
+    first, second, third = awaited(agent())
     assert "has not been executed" in first and (second, third) == ("executed", "executed")
     assert [one.intervene for one in hook.verdicts] == [True, False]
     assert guard.history.count <= 1

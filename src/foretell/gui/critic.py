@@ -9,11 +9,12 @@ from functools import partial
 
 import numpy as np
 
-from foretell.gui.actions import CLICKS, Action
+from foretell.gui.actions import CLICKS, Action, Kind
 from foretell.gui.batch import Part, parts
 from foretell.gui.checks import Finding, check
 from foretell.gui.contradiction import contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
+from foretell.gui.evidence import Weighed, weigh
 from foretell.gui.explain import explain
 from foretell.gui.features import features
 from foretell.gui.history import History
@@ -75,14 +76,14 @@ class EmbeddedCritic:
         observation, proposal, history = shrunk(observation, proposal, history)
         sight = self.eyes.see(observation, interest(proposal, history, observation.goal))
         batch = parts(proposal, history, sight.digest, partial(_stays, sight))
-        judged = [self._judge_part(observation, part, sight, len(batch)) for part in batch]
+        judged = [self._judge_part(observation, part, sight, len(batch), whole.actions[part.index]) for part in batch]
         worst = max(judged, key=lambda one: one.p_bad)
         if any(EVIDENCE in one.evidence for one in judged):
             worst = replace(worst, evidence={**worst.evidence, EVIDENCE: 1.0})
         return replace(worst, images=_images(full, whole) if self._pictures else {})
 
-    def _judge_part(self, observation: Observation, part: Part, sight: Sight, count: int) -> Judgement:
-        """One action of a batch; the only one of most."""
+    def _judge_part(self, observation: Observation, part: Part, sight: Sight, count: int, whole: Action) -> Judgement:
+        """One action of a batch; the only one of most. `whole` is the action on the screen in its full size."""
         findings = check(observation, part.proposal, part.history)
         numbered = f"Action {part.index + 1} of {count}: " if count > 1 else ""
         if not part.on_screen:
@@ -98,10 +99,16 @@ class EmbeddedCritic:
         against = contradiction(sight, part.proposal.actions[0], part.proposal.intent)
         if against.strength > p_bad:
             p_bad, error = against.strength, against.error
+        said = Weighed(p_bad, error)
+        focus_moves = part.index > 0 and whole.kind is Kind.TYPE  # by what comes before it in the batch
+        if observation.evidence is not None and not focus_moves:
+            said = weigh(observation.evidence, whole, part.proposal.intent, p_bad, error)
+            p_bad, error = said.p_bad, said.error
         final = {EVIDENCE: 1.0} if _is_final(sight, part.proposal.actions[0]) else {}
         told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
         text = explain(observation, part.proposal, part.history, sight, seen, findings)
-        text = " ".join(one for one in (f"{numbered}{against.sentence}".strip(), text) if one)
+        first = " ".join(one for one in (said.sentence, against.sentence) if one)
+        text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
         return Judgement(p_bad, error, text, _strengths(findings) | told | final, action=part.index)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.gui.actions import ENDINGS, Action, Kind, Platform
+
+if TYPE_CHECKING:
+    from foretell.gui.evidence import Evidence
 
 Pixels = NDArray[np.uint8]  # (height, width, 3), RGB
 Sort = Literal["step", "ending", "drag"]
@@ -21,7 +24,8 @@ class Observation:
     """The screen before a step. `step` counts from 0.
 
     `earlier` is the screen before the last action, where it is known. `settled` says whether the screen had come to
-    rest when it was looked at; None where nobody looked twice.
+    rest when it was looked at; None where nobody looked twice. `evidence` is what the page says of itself (an
+    `evidence.Evidence`), where it was asked.
 
     A picture of PIL, a grey one or one with an alpha channel becomes plain RGB; ValueError where it is no picture.
     """
@@ -32,6 +36,7 @@ class Observation:
     platform: Platform = "web"
     earlier: Pixels | None = None
     settled: bool | None = None
+    evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "image", as_pixels(self.image))

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 
 from foretell.gui.actions import Action, Platform
+from foretell.gui.adapters.browsergym import evidence_in
 from foretell.gui.adapters.loop import GuardLike
 from foretell.gui.adapters.screen import Fault, ScreenError, checked
 from foretell.gui.observation import Observation, Pixels, Proposal
@@ -103,9 +104,18 @@ class GuardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc, u
     environment does not, the episode is truncated.
     """
 
-    def __init__(self, env: Any, guard: GuardLike, translator: Translator, platform: Platform = "web") -> None:
+    def __init__(
+        self,
+        env: Any,
+        guard: GuardLike,
+        translator: Translator,
+        platform: Platform = "web",
+        evidence: bool = False,
+    ) -> None:
+        """`evidence` also uses the accessibility tree, where observations have one as BrowserGym's do."""
         super().__init__(env)
         self.guard = guard
+        self._evidence = evidence
         self._translator, self._platform = translator, platform
         self._observation: Any = None
         self._step = 0
@@ -122,6 +132,10 @@ class GuardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):  # type: ignore[misc, u
         proposal = self._proposal(action, seen)
         if proposal is not None and secret:
             proposal = replace(proposal, secret=True)
+        if proposal is not None and self._evidence:
+            points = [one.point for one in proposal.actions if one.point is not None]
+            scale = float(getattr(self._translator, "scale", 1.0))
+            seen = replace(seen, evidence=evidence_in(self._observation, points, scale))
         verdict: Verdict | None = None if proposal is None else self.guard.after_proposal(seen, proposal)
         told: dict[str, Any] = {"verdict": verdict, "feedback": "" if verdict is None else verdict.feedback}
         if verdict is not None and verdict.intervene:

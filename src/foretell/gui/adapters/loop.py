@@ -15,6 +15,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from foretell.gui.actions import Action, Kind, Platform, Point
@@ -114,6 +115,8 @@ def guarded_step(
                     done = wish.call()
                 case _Ask():
                     done = propose(wish.observation, wish.text)
+                case _Gather():
+                    done = gather(wish.points) if (gather := _gather(screen)) is not None else None
                 case _Do():
                     screen.perform(wish.action)
         except BaseException as error:
@@ -147,6 +150,8 @@ async def guarded_step_async(
                 case _Ask():
                     answer = propose(wish.observation, wish.text)
                     done = await answer if inspect.isawaitable(answer) else answer
+                case _Gather():
+                    done = await gather(wish.points) if (gather := _gather(screen)) is not None else None
                 case _Do():
                     await screen.perform(wish.action)
         except BaseException as error:
@@ -253,7 +258,12 @@ class _Do:
     action: Action
 
 
-_Wish = _Look | _Consult | _Ask | _Do
+@dataclass(frozen=True)
+class _Gather:
+    points: tuple[Point, ...]
+
+
+_Wish = _Look | _Consult | _Ask | _Gather | _Do
 _Course = Generator[_Wish, Any, StepOutcome]
 
 
@@ -262,11 +272,14 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Cour
     look: Look = yield _Look()
     observation = Observation(goal, look.image, step, platform, settled=look.settled)
     told: str = yield _Consult(lambda: guard.before_action(observation))
-    proposals: list[Proposal] = [(yield _Ask(observation, told))]
-    verdicts: list[Verdict] = [(yield _Consult(lambda: guard.after_proposal(observation, proposals[-1])))]
-    while verdicts[-1].intervene and len(proposals) <= MOST_REVISIONS:
-        proposals.append((yield _Ask(observation, joined(told, verdicts[-1].feedback))))
-        verdicts.append((yield _Consult(lambda: guard.after_proposal(observation, proposals[-1]))))
+    proposals: list[Proposal] = []
+    verdicts: list[Verdict] = []
+    while not verdicts or (verdicts[-1].intervene and len(proposals) <= MOST_REVISIONS):
+        text = joined(told, verdicts[-1].feedback) if verdicts else told
+        proposals.append((yield _Ask(observation, text)))
+        points = [action.point for action in proposals[-1].actions if action.point is not None]
+        shown = replace(observation, evidence=(yield _Gather(tuple(points))))
+        verdicts.append((yield _Consult(partial(guard.after_proposal, shown, proposals[-1]))))
     performed: list[Action] = []
     try:
         for action in () if verdicts[-1].intervene else proposals[-1].actions:
@@ -276,6 +289,11 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Cour
         # Also where one of them failed: the guard must know what the screen went through.
         guard.executed(replace(proposals[-1], actions=tuple(performed)))
     return StepOutcome(observation, tuple(proposals), tuple(verdicts))
+
+
+def _gather(screen: Any) -> Any:
+    """How a screen is asked what it knows of points; None for one that knows pixels only."""
+    return getattr(screen, "gather", None)
 
 
 def _after(last: StepOutcome | None) -> tuple[Pixels | None, Point | None]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +19,7 @@ from foretell.gui.adapters import keys
 from foretell.gui.adapters.loop import AsyncGuardedScreen, GuardedScreen, GuardLike
 from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import SPOKEN, WAIT_S, Fault, ScreenError, bad, checked, decode, place
+from foretell.gui.evidence import ElementAt, Evidence
 from foretell.gui.observation import Pixels
 
 SCHEMES = ("http", "https", "about")
@@ -120,7 +123,8 @@ def address(text: str, schemes: Collection[str] = SCHEMES) -> str:
 class PlaywrightScreen:
     """A page of `playwright.sync_api`. `schemes` are the addresses that an agent may open.
 
-    At most `settle_s` are waited after an action until the page has come to rest.
+    At most `settle_s` are waited after an action until the page has come to rest. With `evidence` the page is asked for
+    the elements under the points that an agent proposes: their names, roles, and what keeps them from being acted on.
     """
 
     platform: Platform = "web"
@@ -131,8 +135,9 @@ class PlaywrightScreen:
         schemes: Collection[str] = SCHEMES,
         timeout_ms: float = TIMEOUT_MS,
         settle_s: float = SETTLE_S,
+        evidence: bool = False,
     ) -> None:
-        self.page, self.settle_s = page, settle_s
+        self.page, self.settle_s, self._asks = page, settle_s, evidence
         self._schemes, self._timeout_ms = tuple(schemes), timeout_ms
         self._size: tuple[int, int] | None = None
         self._scale = 1.0
@@ -151,6 +156,16 @@ class PlaywrightScreen:
             raise _failed(error, "the page gives no screenshot") from None
         self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1, width)
         return image
+
+    def gather(self, points: Sequence[Point]) -> Evidence | None:
+        """What the page says of points of its screenshot; None unless `evidence` is on, or where it does not answer."""
+        if not self._asks:
+            return None
+        try:
+            found = self.page.evaluate(_elements(), [[p.x / self._scale, p.y / self._scale] for p in points])
+        except _errors():
+            return None
+        return evidence_of(points, found)
 
     def loading(self) -> bool:
         """Whether the page says that it is being loaded; a page that cannot answer is between two of them."""
@@ -187,8 +202,9 @@ class AsyncPlaywrightScreen:
         schemes: Collection[str] = SCHEMES,
         timeout_ms: float = TIMEOUT_MS,
         settle_s: float = SETTLE_S,
+        evidence: bool = False,
     ) -> None:
-        self.page, self.settle_s = page, settle_s
+        self.page, self.settle_s, self._asks = page, settle_s, evidence
         self._schemes, self._timeout_ms = tuple(schemes), timeout_ms
         self._size: tuple[int, int] | None = None
         self._scale = 1.0
@@ -207,6 +223,16 @@ class AsyncPlaywrightScreen:
             raise _failed(error, "the page gives no screenshot") from None
         self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1, width)
         return image
+
+    async def gather(self, points: Sequence[Point]) -> Evidence | None:
+        """What the page says of points of its screenshot; None unless `evidence` is on, or where it does not answer."""
+        if not self._asks:
+            return None
+        try:
+            found = await self.page.evaluate(_elements(), [[p.x / self._scale, p.y / self._scale] for p in points])
+        except _errors():
+            return None
+        return evidence_of(points, found)
 
     async def loading(self) -> bool:
         """Whether the page says that it is being loaded; a page that cannot answer is between two of them."""
@@ -242,8 +268,9 @@ class GuardedPage(GuardedScreen):
         goal: str,
         schemes: Collection[str] = SCHEMES,
         settle_s: float = SETTLE_S,
+        evidence: bool = False,
     ) -> None:
-        super().__init__(PlaywrightScreen(page, schemes, settle_s=settle_s), guard, goal)
+        super().__init__(PlaywrightScreen(page, schemes, settle_s=settle_s, evidence=evidence), guard, goal)
 
 
 class AsyncGuardedPage(AsyncGuardedScreen):
@@ -256,8 +283,27 @@ class AsyncGuardedPage(AsyncGuardedScreen):
         goal: str,
         schemes: Collection[str] = SCHEMES,
         settle_s: float = SETTLE_S,
+        evidence: bool = False,
     ) -> None:
-        super().__init__(AsyncPlaywrightScreen(page, schemes, settle_s=settle_s), guard, goal)
+        super().__init__(AsyncPlaywrightScreen(page, schemes, settle_s=settle_s, evidence=evidence), guard, goal)
+
+
+def evidence_of(points: Sequence[Point], found: Any) -> Evidence:
+    """What `elements.js` answers, as evidence; a page can answer anything, so that all of it is checked."""
+    listed = found.get("at") if isinstance(found, Mapping) else None
+    at = {point: _element(one) for point, one in zip(points, listed or (), strict=False) if isinstance(one, Mapping)}
+    focused = found.get("focused") if isinstance(found, Mapping) else None
+    return Evidence(at, _element(focused) if isinstance(focused, Mapping) else None)
+
+
+def _element(data: Mapping[str, Any]) -> ElementAt:
+    texts = {name: str(data.get(name) or "")[:_SHOWN_CHARACTERS] for name in ("name", "role", "covered_by")}
+    return ElementAt(**texts, disabled=data.get("disabled") is True, editable=data.get("editable") is True)
+
+
+@cache
+def _elements() -> str:
+    return resources.files("foretell.gui.adapters").joinpath("elements.js").read_text("utf-8")
 
 
 def passing(error: Exception) -> bool:

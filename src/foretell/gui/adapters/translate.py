@@ -158,7 +158,7 @@ class BrowserGymTranslator:
         """`scale` is how many pixels of the screenshot make one of the page."""
         if not scale > 0.0:
             raise ValueError(f"the scale of a page must be above zero, got {scale}")
-        self._scale = scale
+        self.scale = scale
         self._boxes: Mapping[str, Sequence[float]] = {}
 
     def look(self, observation: Any) -> None:
@@ -184,7 +184,7 @@ class BrowserGymTranslator:
             return [_call("mouse_drag_and_drop", *at(action.point), *at(action.to))]
         if kind is Kind.SCROLL:
             moved = [] if action.point is None else [_call("mouse_move", *at(action.point))]
-            return [*moved, _call("scroll", action.dx / self._scale, action.dy / self._scale)]
+            return [*moved, _call("scroll", action.dx / self.scale, action.dy / self.scale)]
         if kind is Kind.TYPE:
             focus = [] if action.point is None else [_call("mouse_click", *at(action.point))]
             return [*focus, _call("keyboard_type", action.text)]
@@ -219,7 +219,7 @@ class BrowserGymTranslator:
         if name == "mouse_drag_and_drop":
             return Action(Kind.DRAG, self._point(given), self._point(given[2:]))
         if name == "scroll":
-            return Action(Kind.SCROLL, dx=float(given[0]) * self._scale, dy=float(given[1]) * self._scale)
+            return Action(Kind.SCROLL, dx=float(given[0]) * self.scale, dy=float(given[1]) * self.scale)
         if name in ("keyboard_type", "keyboard_insert_text"):
             return Action(Kind.TYPE, text=str(given[0]))
         if name == "keyboard_press":
@@ -255,10 +255,10 @@ class BrowserGymTranslator:
         return None if box is None else self._point([box[0] + box[2] / 2, box[1] + box[3] / 2])
 
     def _at(self, point: Point) -> tuple[float, float]:
-        return point.x / self._scale, point.y / self._scale
+        return point.x / self.scale, point.y / self.scale
 
     def _point(self, given: Sequence[Any]) -> Point:
-        return Point(float(given[0]) * self._scale, float(given[1]) * self._scale)
+        return Point(float(given[0]) * self.scale, float(given[1]) * self.scale)
 
 
 def _holding(held: Sequence[str], calls: Sequence[str]) -> list[str]:
