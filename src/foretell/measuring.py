@@ -32,11 +32,14 @@ class Outcome:
         return getattr(self.measurement, name)
 
     def __repr__(self) -> str:
+        from foretell.kernels.measurement import IN_PROCESS, LIVE
+
         found = self.measurement
         head = f"<measurement of {self.task.name} on {self.device.name}: "
         if not found.ok or found.speedup is None:
             return f"{head}{found.status.value}, {found.message.strip().splitlines()[0] if found.message else ''}>"
-        return f"{head}{found.speedup:.3g}x ({found.low:.3g} to {found.high:.3g} at 95 %)>"
+        mark = f", {found.trust}" if found.trust in (LIVE, IN_PROCESS) else ""
+        return f"{head}{found.speedup:.3g}x ({found.low:.3g} to {found.high:.3g} at 95 %{mark})>"
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -5,10 +5,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from foretell.cli.summary import print_summary, summary_document
 from foretell.kernels.measurement import Status
 from foretell.kernels.search import Event, Measured, Round, RunState, Verified
 from foretell.report import render_report, write_report
@@ -191,6 +194,29 @@ def test_contention_is_told() -> None:
         said = contention(measurements_of(state))
         assert said.startswith(words) and bool(said) == bool(words)
         assert any("Other processes used this machine" in notice for notice in build_page(state).notices) == bool(words)
+
+
+@pytest.mark.parametrize(("trust", "words"), [
+    ("live", "live: timed from outside while its host code ran"), ("in process", "in the process of its host code"),
+    ("replay", ""), (None, ""),
+])  # fmt: skip
+def test_a_winner_that_was_not_replayed_is_announced_as_such(trust: str | None, words: str) -> None:
+    conditions = {} if trust is None else {"trust": trust}
+    events = [
+        replace(e, measurement=replace(e.measurement, conditions=conditions))
+        if isinstance(e, Measured | Verified)
+        else e
+        for e in events_of_a_run()
+    ]
+    state = state_of(events)
+    page = build_page(state)
+    assert state.best is not None
+    summary = summary_document(state, Path("run"), None)
+    assert summary["best"]["trust"] == trust
+    stream = StringIO()
+    print_summary(Console(file=stream, width=1000), state, Path("run"), None)
+    for text in (page.lead, page.top[0].note, stream.getvalue()):
+        assert (words.lower() in text.lower()) if words else ("host code" not in text)
 
 
 def test_a_fault_of_the_machine_is_told_and_not_counted() -> None:
