@@ -58,7 +58,8 @@ everything twice, the true speedup is 2; one thread (`chain`) and all threads (`
 `ok` is listed under statuses. `former` is the bench as it was before it minded other processes (commit 6f8278a), at
 load 0 in the same hour: intervals are no wider now, and cover more often. Beside 12 busy processes a kernel on all
 threads hardly ever has both cores to itself; its interval then spans time on a core and wall time, says next to
-nothing and is marked `disturbed`.
+nothing and is marked `disturbed`. All of this was measured before candidates were stopped between calls and timed from
+outside; kernels on one thread are timed by their time on a core since then, busy machine or not.
 """
 
 _CHAIN = """#include <cstdint>

@@ -31,3 +31,4 @@ def test_waiting_for_a_core_is_being_held_up_unless_there_are_more_threads_than_
 def test_a_serial_call_takes_its_time_on_a_core_and_never_nothing() -> None:
     assert serial_run(900.0, 35.0).time_us == 35.0
     assert serial_run(-3.0, -1.0).time_us == LEAST_US
+    assert serial_run(900.0, None).time_us == 900.0  # where the system does not tell, the clock does

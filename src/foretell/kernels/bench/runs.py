@@ -32,9 +32,10 @@ class Run:
         return self.cpu_us if self.serial else self.wall_us
 
 
-def serial_run(wall_us: float, cpu_us: float) -> Run:
-    """A call on one thread; both times are less those of an empty call."""
-    return Run(max(wall_us, LEAST_US), max(cpu_us, LEAST_US), serial=True)
+def serial_run(wall_us: float, cpu_us: float | None) -> Run:
+    """A call on one thread; times are less those of an empty call, that on a core is None if the system tells none."""
+    wall_us = max(wall_us, LEAST_US)
+    return Run(wall_us, wall_us if cpu_us is None else max(cpu_us, LEAST_US), serial=True)
 
 
 def threaded_run(wall_us: float, cpu_us: float, empty_us: float, threads: Sequence[Account], cores: int) -> Run:

@@ -127,7 +127,8 @@ class Worker:
         empty.append(tuple(empty_us))
         empty_wall_us, empty_cpu_us = np.quantile(empty, EMPTY_QUANTILE[self.serial], axis=0).tolist()
         if self.serial:
-            return serial_run(wall_us - empty_wall_us, cpu_us - empty_cpu_us)
+            accounted = any(on_core_us > 0 for _, on_core_us in empty)
+            return serial_run(wall_us - empty_wall_us, cpu_us - empty_cpu_us if accounted else None)
         used = accounts.since(before, accounts.threads(self.pid))
         return threaded_run(wall_us, cpu_us, empty_wall_us, used, usable_cores())
 
