@@ -20,6 +20,7 @@ from benchmarks.real.turns import TimedAlone, Turns
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.handle import WorkerHandle
 from foretell.kernels.corpus import labels, real
+from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.tasks import load
 from foretell.kernels.tasks.runtime import runtime_of
 from foretell.kernels.tasks.sizes import resized
@@ -127,6 +128,15 @@ def test_a_kernel_is_recorded_or_the_reason_is_kept(tmp_path: Path) -> None:
     assert [row["recorded"] for row in rows] == [True, False]
     assert rows[0]["library_calls"] > 0 and rows[0]["launches"] == 0 and rows[1]["refusal"]
     assert "1 of 2 recorded (50%)" in pack.status(real.read(tmp_path), [])
+
+
+def test_a_recorder_without_an_answer_leaves_a_kernel_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = real.new_row(PROBLEM, problem_files()[PROBLEM].read_text(), KERNEL, "first", 101, None)
+    silent = Recording(refusal=Refusal(Reason.FAILED, "it did not finish"))
+    monkeypatch.setattr(pack, "record_apart", lambda *_: silent)
+    assert pack.checks(row) == {}
+    monkeypatch.setattr(pack, "record_apart", lambda *_: replace(silent, cpu_seconds=1.0))
+    assert pack.checks(row)["recorded"] is False
 
 
 SMALL_PROBLEM = """
