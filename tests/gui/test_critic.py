@@ -94,8 +94,8 @@ def test_it_tells_hits_from_misses_and_from_other_buttons(critic: EmbeddedCritic
 
 def test_it_describes_what_it_sees(critic: EmbeddedCritic) -> None:
     judgement = critic.judge(Observation(GOAL, form()), at(*middle(CANCEL)), History())
-    assert 'Under the mark is a button that says "Cancel".' in judgement.explanation
-    assert 'stated intent are closer to a button that says "Submit"' in judgement.explanation
+    assert "Under the mark is a button that says 'Cancel'." in judgement.explanation
+    assert "stated intent are closer to a button that says 'Submit'" in judgement.explanation
     assert "should" not in judgement.explanation and "try" not in judgement.explanation
     assert "crop" in judgement.images and judgement.evidence["at.intent_quoted"] < 0.6
     secret = Proposal((Action(Kind.TYPE, text="hunter2-Xq"),))
