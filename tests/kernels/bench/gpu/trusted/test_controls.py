@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from foretell.kernels.bench.gpu.trusted.judge import NotReplayed
+from foretell.kernels.corpus.plan import templates
+from foretell.kernels.library import get
 from foretell.kernels.tasks import kernelbench
 from tests.kernels.bench.gpu.trusted.local import judged
 from tests.kernels.record.sources import HEAD
@@ -46,4 +50,19 @@ def test_a_reference_is_right_as_its_own_candidate(name: str) -> None:
             judged(task, candidate)
         return
     outcome = judged(task, candidate, most_pairs=3, fewest_pairs=3)
+    assert outcome.ok and outcome.trust == "replay", outcome.message
+
+
+OPERATIONS = sorted(set(templates("triton")) | set(templates("cuda")))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if k % 20 == 0 else pytest.mark.full) for k, name in enumerate(OPERATIONS)],
+)
+def test_a_reference_of_the_library_is_right_as_a_candidate(name: str) -> None:
+    task = get(name, "gpu")
+    least = min((*task.workloads, *task.extra), key=lambda w: task.flops(w.sizes) + task.least_bytes(w.sizes))
+    small = replace(task, workloads=(least,), extra=())
+    outcome = judged(small, task.references["torch"], most_pairs=3, fewest_pairs=3)
     assert outcome.ok and outcome.trust == "replay", outcome.message

@@ -15,6 +15,7 @@ from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied, looks
 from foretell.kernels.bench.gpu.trusted.verdict import (
     KERNELBENCH_FLOAT32,
     clock_fault,
+    is_tame,
     is_time,
     mismatch,
     overhead_us,
@@ -47,6 +48,15 @@ def test_zeros_and_constants_are_wrong_where_all_values_are_small() -> None:
     assert _wrong(torch.full_like(right, 1 / 400_000), expected, right)
 
 
+def test_data_on_which_the_reference_itself_is_off_is_not_tame() -> None:
+    expected = torch.zeros(64, 64, dtype=torch.float64)
+    own = torch.zeros(64, 64)
+    assert is_tame(torch, expected, own, _LOOSE)
+    own[3, 5] = 1.0  # one value that is off by far more than its row
+    assert not is_tame(torch, expected, own, _LOOSE) and not _wrong(own, expected, own)
+    assert not is_tame(torch, expected, own * float("inf"), _LOOSE)
+
+
 def _tf32(x: Any) -> Any:
     """Rounded to the ten bits of mantissa that TF32 has."""
     whole = (x.view(torch.int32) + 0x1000) & ~0x1FFF
@@ -75,6 +85,10 @@ def test_what_is_not_a_number_is_only_right_where_it_is_expected() -> None:
     ):
         assert _wrong(torch.tensor(got), expected)
     assert _wrong(torch.tensor([1, 2, 4]), torch.tensor([1, 2, 3]), torch.tensor([1, 2, 3]))
+    assert not _wrong(torch.tensor([1, 2, 4]), torch.tensor([1, 2, 3]), torch.tensor([1, 1, 4]))  # a tie, rounded
+    overflown = torch.tensor([float("inf")], dtype=torch.float16)
+    assert not _wrong(overflown, torch.tensor([7e4], dtype=torch.float64), overflown)
+    assert _wrong(torch.zeros(1), torch.tensor([7e4], dtype=torch.float64), overflown)
 
 
 @pytest.mark.parametrize(("batch_us", "believed"), [

@@ -17,13 +17,13 @@ from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.source import Source
 from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage, dense, stage_bytes
 from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied
-from foretell.kernels.bench.gpu.trusted.verdict import mismatch, tolerance_of
+from foretell.kernels.bench.gpu.trusted.verdict import is_tame, mismatch, tolerance_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.program import Program
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record.replay import copy_into
-from foretell.kernels.task import Task
+from foretell.kernels.task import Task, Tolerance
 from foretell.kernels.tasks.trees import bits
 
 DRAWN = "drawn"
@@ -145,7 +145,8 @@ class Scene:
             if not self.reference.alive:
                 self.open_reference()
             return
-        if all(bool(torch.isfinite(out).all()) for out in known.expected if out.is_floating_point()):
+        pairs = zip(known.expected, known.own, strict=True)
+        if all(is_tame(torch, expected, own, self._tolerance(own)) for expected, own in pairs):
             self.known[index].append(known)
 
     def _known(self, index: int, distribution: str) -> Known:
@@ -232,11 +233,13 @@ class Scene:
         where = self.stages[index].workload.name
         where += f" on {known.distribution} numbers" if known.distribution not in ("", DRAWN) else ""
         for place, (got, expected, own) in enumerate(zip(outputs, known.expected, known.own, strict=True)):
-            tolerance = tolerance_of(self._task, str(got.dtype).removeprefix("torch."))
-            wrong = mismatch(torch, got, expected, own, tolerance)
+            wrong = mismatch(torch, got, expected, own, self._tolerance(got))
             if wrong:
                 return Measurement(Status.WRONG, f"output {place} at {where}: {wrong}")
         return None
+
+    def _tolerance(self, output: Any) -> Tolerance:
+        return tolerance_of(self._task, str(output.dtype).removeprefix("torch."))
 
     def changed_input(self) -> Measurement | None:
         """A fault if the inputs of any set are not what the judge put there."""
