@@ -125,22 +125,35 @@ def checks(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add(folder: Path, rows: list[dict[str, Any]]) -> list[Loose]:
-    """Append the kernels of a folder that are new, unchecked; return the files that are left out."""
+    """Append the kernels of a folder that are new, unchecked; return the files that are left out.
+
+    The kernel of a file that was changed takes the place of the one that the file held before.
+    """
     problems = problem_files()
-    known = {row["id"]: row for row in rows}
-    numbers = {(row["problem"], row["number"]): row["id"] for row in rows}
+    ids = {row["id"] for row in rows}
+    numbered = {(row["problem"], row["number"]): row for row in rows}
     faulty = []
     for item in loose_files(folder, problems):
-        parent = None if item.parent is None else numbers.get((item.problem, item.parent))
+        parent = numbered.get((item.problem, item.parent)) if item.parent is not None else None
         if item.fault or (item.parent is not None and parent is None):
             faulty.append(item if item.fault else replace(item, fault=f"its parent {item.parent} is left out"))
             continue
         reference = problems[item.problem].read_text(encoding="utf-8")
-        row = real.new_row(item.problem, reference, item.source, item.kind, item.number, parent)
-        if row["id"] not in known:
-            known[row["id"]] = row
-            rows.append(row)
-        numbers[item.problem, item.number] = row["id"]
+        row = real.new_row(
+            item.problem, reference, item.source, item.kind, item.number, parent["id"] if parent else None
+        )
+        before = numbered.get((item.problem, item.number))
+        if before is not None and before["id"] == row["id"]:
+            before["parent"] = row["parent"]
+            continue
+        if row["id"] in ids:
+            faulty.append(replace(item, fault="another file has the same text"))
+            continue
+        if before is not None:
+            rows.remove(before)
+        rows.append(row)
+        ids.add(row["id"])
+        numbered[item.problem, item.number] = row
     return faulty
 
 

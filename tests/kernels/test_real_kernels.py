@@ -74,6 +74,18 @@ def test_files_become_rows_once_with_parents_and_near_duplicates(tmp_path: Path)
     assert pack.add(tmp_path / "loose", rows) == [] and len(rows) == before
 
 
+def test_a_changed_file_replaces_its_kernel_and_equal_texts_count_once(tmp_path: Path) -> None:
+    rows = _packed(tmp_path)
+    old = rows[0]["id"]
+    _loose(tmp_path / "loose", {"101_first.py": KERNEL.replace("amax", "max"), "105_first.py": OTHER})
+    [repeated] = pack.add(tmp_path / "loose", rows)
+    assert repeated.number == 105 and "same text" in repeated.fault
+    assert len(rows) == 4 and old not in {row["id"] for row in rows}
+    real.write(tmp_path, rows)
+    first, improved = real.read(tmp_path)[:2]
+    assert improved["parent"] == first["id"] and list(real.problems(real.read(tmp_path))) == []
+
+
 def test_files_that_are_no_kernels_are_left_out_with_the_reason(tmp_path: Path) -> None:
     texts = {
         "kernel.py": KERNEL,
@@ -101,6 +113,7 @@ def test_files_that_are_no_kernels_are_left_out_with_the_reason(tmp_path: Path) 
         ({"kind": "repair", "parent": "0" * 16}, "is not a kernel of the same problem"),
         ({"language": "triton"}, "its source's torch"),
         ({"recorded": False}, "with the refusal ''"),
+        ({"number": 103}, "has 2 kernels with the number 103"),
         ({"split": "nowhere"}, "it is in nowhere"),
         ({"near": "0" * 16}, "it is near 0000000000000000"),
         ({"task": "0" * 32}, "its task is not that of its text"),

@@ -157,6 +157,9 @@ def problems(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for identity, count in Counter(row["id"] for row in rows).items():
         if count > 1:
             yield f"{ids[identity]['problem']} {identity} occurs {count} times"
+    for (problem, number), count in Counter((row["problem"], row["number"]) for row in rows).items():
+        if count > 1:
+            yield f"{problem} has {count} kernels with the number {number}"
     for row, split, near in zip(rows, splits(rows), nearest(rows), strict=True):
         for fault in _faults(row, ids, split, near):
             yield f"{row['problem']} {row['number']}: {fault}"
