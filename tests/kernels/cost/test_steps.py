@@ -23,6 +23,7 @@ from foretell.kernels.program import (
     Program,
     Region,
     Role,
+    TensorMap,
     View,
 )
 
@@ -58,8 +59,8 @@ $L__BB0_2:
 """
 
 
-def program(stride: int = 4, count: int = COUNT, limit: int | None = None) -> Program:
-    image = Image(None, COPY.replace("STRIDE", str(stride)), "sm_90")
+def program(stride: int = 4, count: int = COUNT, limit: int | None = None, ptx: str = COPY) -> Program:
+    image = Image(None, ptx.replace("STRIDE", str(stride)), "sm_90")
     arguments = (
         bytes(8) + (0).to_bytes(4, "little") + (count if limit is None else limit).to_bytes(4, "little") + bytes(8)
     )
@@ -83,6 +84,32 @@ def test_a_copy_is_bound_by_memory():
 
 def test_strided_reads_cost_whole_sectors():
     assert launch_us(program(32)) > 3.0 * launch_us(program(4))
+
+
+def test_loads_and_stores_use_the_network_to_the_cache_at_the_same_time():
+    found = time_of(program().launches()[0], program(), H200)
+    rate = H200.cores * 24.0 * H200.clock_hz * LAUNCH_MODEL.clock_share
+    assert found.parts_us["cache"] == pytest.approx(COUNT * 4 / rate * 1e6, rel=0.01)
+
+
+def test_a_sector_that_a_store_fills_in_part_is_read_and_written():
+    scattered = COPY.replace("%rd5, %r5, 4;", "%rd5, %r5, 32;")
+    found = time_of(program(ptx=scattered).launches()[0], program(ptx=scattered), H200)
+    rate = H200.cores * 24.0 * H200.clock_hz * LAUNCH_MODEL.clock_share
+    assert found.parts_us["cache"] == pytest.approx(COUNT * (32 + 28) / rate * 1e6, rel=0.01)
+
+
+def test_tiles_of_tensor_maps_come_from_buffers_of_known_size():
+    load = "ld.global.f32 \t%f1, [%rd4];"
+    assert load in COPY
+    unknown = COPY.replace(load, "ld.global.u64 \t%rd7, [%rd4];\n\tld.global.f32 \t%f1, [%rd7];")
+    made = program(stride=8, ptx=unknown)
+    [launch] = made.launches()
+    small = replace(made, buffers=(*made.buffers, Buffer(1 << 20, Role.INPUT)))
+    mapped = replace(launch, tensor_maps=(TensorMap(0, 2, 0, 0, (1024,), (), (64,)),))
+    bytes_apart = COUNT * 4 - (1 << 20)
+    before, after = (time_of(each, small, H200).parts_us["memory"] for each in (launch, mapped))
+    assert before - after == pytest.approx(bytes_apart / 4.8e6 / LAUNCH_MODEL.memory_efficiency, rel=0.01)
 
 
 def test_a_number_in_a_structure_is_read_from_the_arguments():

@@ -134,7 +134,8 @@ class _Model:
     def _parts(self) -> dict[str, float]:
         usual, unit, per_unit, clock = self._seen.usual, self._unit, self._per_unit, self._clock
         device = self._device
-        memory_bytes, cache_bytes, lines, hits = self._traffic()
+        memory_bytes, (loaded, stored), lines, hits = self._traffic()
+        cache_bytes = max(loaded, stored)  # they go through the network between cores and cache in opposite directions
         shared = sum(usual.traffic[kind].cost for kind in ("shared_load", "shared_store"))
         slots = usual.slots
         fma, alu = slots["fma"], slots["alu"] * LAUNCH_MODEL.integer_share
@@ -160,11 +161,12 @@ class _Model:
         }
         return {name: max(value, 1e-6) for name, value in parts.items()}
 
-    def _traffic(self) -> tuple[float, float, float, tuple[float, float, float]]:
-        """Bytes from memory, bytes through the last-level cache, lines per block, and shares of sectors found in the
-        multiprocessor's own cache, the last-level cache and memory."""
+    def _traffic(self) -> tuple[float, tuple[float, float], float, tuple[float, float, float]]:
+        """Bytes from memory, bytes loaded and stored through the last-level cache, lines per block, and shares of
+        sectors found in the multiprocessor's own cache, the last-level cache and memory."""
         blocks = self._launch.blocks
-        from_memory = through_cache = lines = asked = 0.0
+        from_memory = lines = asked = through_all = 0.0
+        through_cache = {"load": 0.0, "store": 0.0}
         held = self._held()
         missed = max(0.0, 1.0 - self._own_cache / max(held, 1.0))
         lost = max(0.0, 1.0 - self._device.cache_bytes / max(held * self._device.cores, 1.0))
@@ -175,15 +177,21 @@ class _Model:
             distinct = self._per_block((kind, home), one) * SECTOR_BYTES
             cost = one.cost * SECTOR_BYTES
             through = min(cost, distinct + (cost - distinct) * missed) if kind == "load" else cost
-            through_cache += through * blocks
+            if kind == "load":  # what neighbours ask for at a time is merged on its way to the cache (by the LRC)
+                merged = self._seen.beside.get((kind, home), 0.0) / 2.0
+                through_cache["load"] += through * (1.0 - merged) * blocks
+            else:  # a sector that a store fills in part is read, changed and written in the cache
+                through_cache["store"] += (through + max(0.0, cost - one.bytes)) * blocks
             asked += cost * blocks
+            through_all += through * blocks
             size = self._size(home)
             total = through * blocks
             first = min(total, self._read_once((kind, home), size, total))
             from_memory += first + (total - first) * (lost if kind == "load" else 0.0)
-        own = 1.0 - min(1.0, through_cache / max(asked, 1.0))
+        own = 1.0 - min(1.0, through_all / max(asked, 1.0))
         memory = min(1.0 - own, from_memory / max(asked, 1.0))
-        return from_memory, through_cache, lines, (own, 1.0 - own - memory, memory)
+        both = (through_cache["load"], through_cache["store"])
+        return from_memory, both, lines, (own, 1.0 - own - memory, memory)
 
     def _read_once(self, place: tuple[str, int], size: float | None, total: float) -> float:
         """Bytes of a buffer that come from memory as long as the last-level cache holds what is read again soon."""
@@ -217,8 +225,13 @@ class _Model:
         return each * (alike + (1.0 - alike) * self._warps)
 
     def _size(self, home: int) -> float | None:
-        number = home - 1
-        return float(self._program.buffers[number].bytes) if 0 <= number < len(self._program.buffers) else None
+        """Bytes of the buffer in a range of addresses; of all that tensor maps describe if the address is unknown, as
+        that of their tiles is. None if nothing is known."""
+        number, buffers = home - 1, self._program.buffers
+        if 0 <= number < len(buffers):
+            return float(buffers[number].bytes)
+        described = {each.buffer for each in self._launch.tensor_maps}
+        return float(sum(buffers[each].bytes for each in described)) or None
 
     def _atomics(self) -> float:
         """Atomic operations: each sector at a rate of the cache, and those at one address one after the other."""
