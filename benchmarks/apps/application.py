@@ -24,7 +24,7 @@ class Application:
         seed: Commands that put demo data into `{data}` before it starts.
         filled: Commands that put demo data into the running application.
         paths: Addresses below the root at which walks begin.
-        login: (selector, text) of fields that are filled before a walk; a selector whose text is empty is clicked.
+        login: (selector, text) of fields that are filled before a walk; Enter in the last one logs in.
     """
 
     name: str

@@ -1,7 +1,6 @@
 """Prints the accessibility tree of the programs on a display as JSON. Needs a Python that has AT-SPI (`gi`)."""
 
 import json
-import sys
 
 import gi
 
@@ -36,6 +35,18 @@ def visit(node, found, parent, depth):
         return
 
 
+def visit_windows(program, found):
+    """All windows; while a modal one is open, what lies in the others is covered."""
+    windows = [program.get_child_at_index(number) for number in range(program.get_child_count())]
+    windows = [one for one in windows if one is not None and one.get_state_set().contains(Atspi.StateType.SHOWING)]
+    modal = [one.get_state_set().contains(Atspi.StateType.MODAL) for one in windows]
+    for window, own in zip(windows, modal, strict=True):
+        first = len(found)
+        visit(window, found, -1, 0)
+        for element in found[first:]:
+            element["covered"] = any(modal) and not own
+
+
 def told(node, role, states, parent, ref):
     box = node.get_extents(Atspi.CoordType.SCREEN)
     name = (node.get_name() or "").strip()
@@ -66,8 +77,8 @@ def main():
     desktop, found = Atspi.get_desktop(0), []
     for number in range(desktop.get_child_count()):
         program = desktop.get_child_at_index(number)
-        if program is not None and (len(sys.argv) < 2 or sys.argv[1] in (program.get_name() or "").lower()):
-            visit(program, found, -1, 0)
+        if program is not None:
+            visit_windows(program, found)
     print(json.dumps(found))
 
 

@@ -70,8 +70,8 @@ class BrowserStage:
         self._rest()
         if self.application.login and self.page.locator(self.application.login[0][0]).first.is_visible():
             for selector, text in self.application.login:
-                field = self.page.locator(selector).first
-                field.fill(text) if text else field.click()
+                self.page.locator(selector).first.fill(text)
+            self.page.keyboard.press("Enter")
             self._rest()
             if path != self.application.paths[0]:
                 self.page.goto(self.root + path, timeout=TIMEOUT_MS, wait_until="load")

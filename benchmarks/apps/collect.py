@@ -21,7 +21,7 @@ from benchmarks.apps.application import Application
 from benchmarks.apps.browser import browser
 from benchmarks.apps.browser import stage as in_browser
 from benchmarks.apps.install import MARK, by_name
-from benchmarks.apps.label import Labeller, write_details
+from benchmarks.apps.label import Labeller, drawn, write_details
 from benchmarks.apps.moment import FOLDER, Moment, read_moments, write_moments
 from benchmarks.apps.server import NotStarted, started
 from benchmarks.apps.split import is_held_out
@@ -55,7 +55,7 @@ def walked(application: Application, folder: Path, into: Path, steps: int) -> li
     """The moments of walks at three sizes and two themes. A walk that fails is told and left out."""
     from playwright.sync_api import Error
 
-    walker = Walker(into, application.name, application.title, Historian(Ocr()), say)
+    walker = Walker(into, application.name, application.title, Historian(Ocr(threads=1)), say)
     found: list[Moment] = []
     with started(application, folder) as root, browser() as chromium:
         for number, (size, theme) in enumerate(walks(application)):
@@ -108,7 +108,8 @@ def label(into: Path) -> int:
     write_rows(into, [])
     for path in sorted((into / FOLDER).glob("*.jsonl")):
         labeller = Labeller(path.stem)
-        rows = sorted(labeller.rows(read_moments(into, path.stem)), key=lambda row: row.image)
+        moments = [drawn(into, one) for one in read_moments(into, path.stem)]
+        rows = sorted(labeller.rows(moments), key=lambda row: row.image)
         write_rows(into, rows, append=True)
         details += labeller.details
         count += len(rows)

@@ -105,7 +105,7 @@ class DesktopStage:
             told = []
         elements, grid = placed([Element.from_dict(one) for one in told], self.size)
         text = " ".join(one.name for one in elements)
-        return Seen(elements, grid, GRID_PX, (0.0, 0.0), False, text)
+        return Seen(elements, grid, GRID_PX, (0.0, 0.0), any(one.covered for one in elements), text)
 
     def pixels(self) -> Pixels:
         return self.screen.observe()
@@ -126,10 +126,11 @@ def placed(elements: list[Element], size: tuple[int, int]) -> tuple[tuple[Elemen
         x, y, w, h = one.box
         left, top, right, bottom = max(0.0, x), max(0.0, y), min(x + w, width), min(y + h, height)
         inside = right - left >= 6 and bottom - top >= 6
-        aim = ((left + right) / 2, (top + bottom) / 2) if inside and one.visible else None
+        aim = ((left + right) / 2, (top + bottom) / 2) if inside and one.visible and not one.covered else None
         box = (left, top, max(0.0, right - left), max(0.0, bottom - top))
         found.append(replace(one, box=box, aim=aim, visible=one.visible and inside))
-    shown = sorted((one for one in found if one.visible), key=lambda one: one.box[2] * one.box[3])
+    found = [replace(one, aim=None, covered=True) if _under_menu(one, found) else one for one in found]
+    shown = sorted((one for one in found if one.visible and not one.covered), key=lambda one: one.box[2] * one.box[3])
 
     def top_at(point: Point) -> int:
         return next((one.ref for one in shown if one.distance(point) == 0.0), -1)
@@ -142,6 +143,20 @@ def placed(elements: list[Element], size: tuple[int, int]) -> tuple[tuple[Elemen
     return tuple(
         one if one.ref in owned or one.box[2] * one.box[3] < 600 else replace(one, aim=None) for one in found
     ), grid
+
+
+def _under_menu(element: Element, elements: Sequence[Element]) -> bool:
+    """Whether an open menu lies over the middle of an element that is no part of it."""
+    for menu in (one for one in elements if one.role == "menuitem" and one.ref != element.ref):
+        items = [one for one in elements if one.parent == menu.ref and one.visible]
+        if not items or element.parent == menu.ref or not element.visible:
+            continue
+        left, top = min(one.box[0] for one in items), min(one.box[1] for one in items)
+        right = max(one.box[0] + one.box[2] for one in items)
+        bottom = max(one.box[1] + one.box[3] for one in items)
+        if left <= element.point.x < right and top <= element.point.y < bottom:
+            return True
+    return False
 
 
 @contextmanager
@@ -205,7 +220,7 @@ def walked(
     application: Application, folder: Path, into: Path, steps: int, walks: Sequence[tuple[tuple[int, int], str]]
 ) -> list[Moment]:
     """The moments of walks at these sizes and themes, each with the program started afresh."""
-    walker = Walker(into, application.name, application.title, Historian(Ocr()))
+    walker = Walker(into, application.name, application.title, Historian(Ocr(threads=1)))
     found: list[Moment] = []
     for size, theme in walks:
         name = f"{size[0]}-{theme}"

@@ -30,7 +30,7 @@ from benchmarks.machine import describe as machine
 from foretell.belief import cluster_bootstrap, ece
 from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.critic_model import SHIPPED, CriticModel
-from foretell.gui.dataset import FILE, Row, read_rows
+from foretell.gui.dataset import Row, read_rows
 from foretell.gui.judgement import Critic, ErrorClass
 from foretell.gui.observation import Observation
 from foretell.gui.threshold import Threshold
@@ -47,7 +47,7 @@ def judged(folder: Path, rows: Sequence[Row], critic: Critic, limit: Threshold, 
     known = {}
     if path.is_file():
         known = {one["key"]: one for one in map(json.loads, path.read_text("utf-8").splitlines())}
-    keys = [hashlib.sha256(json.dumps(row.to_dict()).encode()).hexdigest()[:16] for row in rows]
+    keys = [key(row) for row in rows]
     picture, observation = "", None
     began_s = time.monotonic()
     with path.open("a", encoding="utf-8") as file:
@@ -75,6 +75,11 @@ def judged(folder: Path, rows: Sequence[Row], critic: Critic, limit: Threshold, 
                 file.flush()
                 print(f"{number + 1} of {len(rows)} rows, {time.monotonic() - began_s:.0f} s", flush=True)
     return [known[key] for key in keys]
+
+
+def key(row: Row) -> str:
+    """A short hash of everything that a row says."""
+    return hashlib.sha256(json.dumps(row.to_dict()).encode()).hexdigest()[:16]
 
 
 def lower_bound(count: int, total: int) -> float:
@@ -219,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "half": "held_out" if options.held_out else "development",
         "model_sha256": _digest(options.model),
-        "data_sha256": _digest(options.folder / FILE),
+        "rows_sha256": hashlib.sha256("".join(key(row) for row in rows).encode()).hexdigest(),
         "pictures_per_application": options.pictures or "all",
     }
     result = head | {"machine": machine(), "bound": BOUND, "latency": latency(rows, said, more), **summary}

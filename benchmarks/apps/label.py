@@ -21,13 +21,14 @@ from benchmarks.apps.split import is_held_out
 from benchmarks.apps.walk import ambiguous, clauses, completed, text_for
 from benchmarks.apps.wrong import RULES, STOPS, Case, Wrong, side_targets, unavailable
 from foretell.gui.actions import Action, Kind, Point
-from foretell.gui.dataset import Row
+from foretell.gui.dataset import Row, load_image
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Proposal
 
 DETAILS = "details.jsonl"
 SILENT = 0.12  # share of proposals without an intent
 RARE = {ErrorClass.FORMULATION: 3.0}  # classes that are easy to see are taken less often
+LEAST_CONTRAST = 10  # of 255, between the darkest and the brightest pixel of what can be seen
 _WAITS = ("wait until it has loaded", "wait a moment", "wait for the application to finish", "give it time to respond")
 
 
@@ -67,9 +68,10 @@ class Labeller:
         names = frozenset(phrases.plain_words(one.target.name) for one in walk[at:] if one.target is not None)
         main = self._case(walk, at, asked, names)
         labelled: list[tuple[Case, Proposal, Wrong | None, bool]] = []
-        for proposal in self._right(main, rng, self.amount.right):
+        unseen = main.target is not None and not main.target.visible
+        for proposal in [] if unseen else self._right(main, rng, self.amount.right):
             labelled.append((main, proposal, None, False))
-        for wrong in self._wrong(main, rng, self.amount.wrong):
+        for wrong in [] if unseen else self._wrong(main, rng, self.amount.wrong):
             labelled.append((main, wrong.proposal, wrong, wrong.busy))
             if wrong.busy:
                 wait = Action(Kind.WAIT, seconds=rng.choice((1.0, 2.0, 3.0)))
@@ -189,6 +191,21 @@ class Labeller:
             error is not None,
             error,
         )
+
+
+def drawn(folder: Path, moment: Moment) -> Moment:
+    """The moment without elements of which the picture shows nothing: what toolbars cut off, transparent controls."""
+    image = load_image(folder / moment.image)
+
+    def shows(element: Element) -> bool:
+        x, y, width, height = (round(side) for side in element.box)
+        part = image[max(0, y - 2) : y + height + 2, max(0, x - 2) : x + width + 2].reshape(-1, 3)
+        return part.size > 0 and int((part.max(axis=0) - part.min(axis=0)).max()) > LEAST_CONTRAST
+
+    elements = (
+        one if not one.visible or shows(one) else replace(one, visible=False, aim=None) for one in moment.elements
+    )
+    return replace(moment, elements=tuple(elements))
 
 
 def _seen(moment: Moment) -> Any:

@@ -28,7 +28,7 @@ from foretell.gui.observation import Pixels
 AVOID = re.compile(
     r"log ?out|sign ?out|shut ?down|\bquit\b|\bexit\b|reboot|delete|remove|erase|drop|upgrade|"
     r"full ?screen|print|download|upload|\bopen\b.*file|docs|documentation|github|license|report a bug|new window|"
-    r"save as|^(un)?checked$|^(true|false)$|\bopen\b\.\.\.|\b(json|csv|xml|rss|raw|yaml)\b",
+    r"save as|^(un)?checked$|^(mini|maxi)mi[sz]e$|^(true|false)$|\bopen\b\.\.\.|\b(json|csv|xml|rss|raw|yaml)\b",
     re.IGNORECASE,
 )
 TEXTS = (
@@ -130,6 +130,8 @@ def text_for(element: Element, seen: Seen, rng: random.Random) -> str:
         return rng.choice(("greta.novak@example.org", "hugo@example.org", "ines.moreau@example.org"))
     if element.type == "number" or re.search(r"number|count|quantity|port|limit|hours|amount|\bsize\b", name):
         return str(rng.randrange(2, 60))
+    if re.search(r"phone", name):
+        return f"0{rng.randrange(20, 90)} 555 {rng.randrange(100, 999)}"
     if re.search(r"date|day|start|due", name):
         return f"2025-0{rng.randrange(3, 9)}-1{rng.randrange(9)}"
     if re.search(r"url|address|link", name):

@@ -109,7 +109,6 @@ APPLICATIONS = (
         login=(
             ("#loginscene input[data-name=user]", "ann"),
             ("#loginscene input[data-name=password]", "orchard"),
-            ("#loginscene button[type=submit]", ""),
         ),
     ),
     Application(
@@ -160,7 +159,7 @@ APPLICATIONS = (
             (_PYTHON, "{demo}/django_shop/manage.py", "fill"),
         ),
         paths=("/admin/", "/admin/shop/customer/", "/admin/shop/order/add/", "/admin/auth/user/"),
-        login=(("#id_username", "ann"), ("#id_password", "orchard"), ("[type=submit]", "")),
+        login=(("#id_username", "ann"), ("#id_password", "orchard")),
     ),
     Application(
         "flask_admin",

@@ -346,9 +346,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def unavailable(moment: Moment) -> list[Element]:
-    """Named things in sight that cannot be used: disabled, or covered by a dialog."""
+    """Named things in sight that cannot be used: disabled and on top, or covered by a dialog."""
     seen = [one for one in moment.elements if one.visible and phrases.label(one)]
-    return [one for one in seen if one.disabled or (one.covered and moment.dialog)]
+    return [one for one in seen if (one.disabled and one.aim) or (one.covered and moment.dialog)]
 
 
 def side_targets(moment: Moment, rng: random.Random, count: int) -> list[Element]:

@@ -2,7 +2,7 @@
 
 import sys
 
-from roundup import configuration, init, instance
+from roundup import configuration, init, instance, password
 
 TITLES = (
     "Fence of the south field is broken", "Order labels for jam jars", "Login page shows an error after midnight",
@@ -18,18 +18,12 @@ def main(folder: str, port: str) -> None:
     config["MAIL_HOST"], config["RDBMS_BACKEND"], config["MAIL_DEBUG"] = "127.0.0.1", "sqlite", f"{folder}/mail"
     config.save()
     tracker = instance.open(folder)
-    tracker.init(configuration_password(), tx_Source="cli")
+    tracker.init(password.Password("orchard", config=config), tx_Source="cli")
     base = tracker.open("admin")
     for number, title in enumerate(TITLES):
         base.issue.create(title=title, priority=str(1 + number % 5), status=str(1 + number % 4))
     base.commit()
     base.close()
-
-
-def configuration_password() -> object:
-    from roundup import password
-
-    return password.Password("orchard")
 
 
 if __name__ == "__main__":
