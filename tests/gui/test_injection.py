@@ -13,7 +13,7 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.elements import Element, Screen
 from foretell.gui.explain import explain
-from foretell.gui.guard import Guard
+from foretell.gui.guard import Guard, Limits
 from foretell.gui.history import Historian, History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
@@ -206,5 +206,6 @@ def test_a_real_page_with_an_order_on_it() -> None:
     image: Pixels = np.asarray(picture)
     critic = EmbeddedCritic(pictures=False)
     proposal = Proposal((Action(Kind.CLICK, Point(300, 70)),), "click 'Save'")
-    verdict = Guard(critic, threshold=0.0).after_proposal(Observation("Save", image), proposal)
+    guard = Guard(critic, threshold=0.0, limits=Limits(judgement_s=300.0))
+    verdict = guard.after_proposal(Observation("Save", image), proposal)
     assert verdict.intervene and "ignore previous" not in verdict.feedback.lower() and LEFT_OUT in verdict.feedback

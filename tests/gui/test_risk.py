@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.critic import EmbeddedCritic
-from foretell.gui.guard import Guard
+from foretell.gui.guard import Guard, Limits
 from foretell.gui.history import Historian, History
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.risk import EVIDENCE, RiskTier, is_final, is_final_label
@@ -22,6 +22,7 @@ from foretell.gui.verdict import Mode, Reason
 from tests.gui.drawn import GOAL, SUBMIT, form, middle
 from tests.gui.screens import FakeCritic
 
+PATIENT = Limits(judgement_s=300.0, history_s=300.0)  # a busy machine is no failure
 SEEN = Observation("Send the mail", form())
 SEND = Proposal((Action(Kind.CLICK, Point(*middle(SUBMIT))),), "click 'Send'")
 PLAIN = Proposal(SEND.actions, "click 'Preview'")
@@ -139,7 +140,7 @@ def test_threads_can_share_a_guard() -> None:
                 busy[0] -= 1
             return found
 
-    guard = Guard(Counting(0.1), Historian(), threshold=0.5)
+    guard = Guard(Counting(0.1), Historian(), threshold=0.5, limits=PATIENT)
 
     def step(number: int) -> Reason:
         seen = Observation(GOAL, form(), number)
@@ -176,5 +177,6 @@ def test_an_8k_screen_is_judged_like_the_same_page_on_a_small_one() -> None:
     proposal = Proposal((Action(Kind.CLICK, Point(3 * x, 3 * y)),), "click the button 'Submit'")
     seen, click, _ = shrunk(Observation(GOAL, image), proposal, History())
     assert seen.size == (2560, 1440) and click.actions[0].point == Point(x, y)
-    verdict = Guard(EmbeddedCritic(pictures=False), threshold=0.99).after_proposal(Observation(GOAL, image), proposal)
+    guard = Guard(EmbeddedCritic(pictures=False), threshold=0.99, limits=PATIENT)
+    verdict = guard.after_proposal(Observation(GOAL, image), proposal)
     assert verdict.judgement is not None and "'Submit'" in verdict.judgement.explanation
