@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.apps import phrases
 from benchmarks.apps.moment import Element, Moment, Planned
 from benchmarks.apps.split import is_held_out
-from benchmarks.apps.walk import ambiguous, clauses, completed, text_for
-from benchmarks.apps.wrong import RULES, STOPS, Case, Wrong, side_targets, unavailable
+from benchmarks.apps.walk import ambiguous, clauses, completed, is_target, text_for
+from benchmarks.apps.wrong import RULES, STOPS, Case, Wrong, directions, side_targets, unavailable
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.dataset import Row, load_image
 from foretell.gui.judgement import ErrorClass
@@ -83,6 +83,7 @@ class Labeller:
             labelled += [(side, one, None, False) for one in self._right(side, rng, self.amount.side_right)]
             labelled += [(side, w.proposal, w, w.busy) for w in self._wrong(side, rng, self.amount.side_wrong)]
         labelled += self._unavailable(moment, done, rng)
+        labelled += self._scrolls(moment, done)
         return [self._row(moment, number, *one, rng) for number, one in enumerate(labelled)]
 
     def _case(self, walk: Sequence[Moment], at: int, asked: str, names: frozenset[str]) -> Case:
@@ -148,6 +149,20 @@ class Labeller:
         wrong = Wrong(Proposal((action,), said), ErrorClass.PREREQUISITE, rule)
         self.counts[wrong.error] += 1
         return [(Case(moment, asked, action, element, said, names), wrong.proposal, wrong, False)]
+
+    def _scrolls(self, moment: Moment, done: list[str]) -> list[tuple[Case, Proposal, Wrong | None, bool]]:
+        """Scrolling to what lies below: the right way, and wrong ones."""
+        rng = random.Random(f"{self.application} {moment.episode} {moment.number} scroll")
+        below = [one for one in moment.elements if one.below and not one.visible and is_target(one, _seen(moment))]
+        if not below or moment.dialog:
+            return []
+        element = rng.choice(below[:12])
+        asked = phrases.goal([*done, phrases.clause(element, rng)], moment.title, rng)
+        said = phrases.spoken(f"scroll down to find {phrases.label(element)}", rng)
+        action = Action(Kind.SCROLL, dy=float(round(0.7 * moment.size[1])))
+        case = Case(moment, asked, action, None, said, frozenset((phrases.plain_words(element.name),)))
+        wrong = rng.sample(list(directions(case, rng)), 2)
+        return [(case, Proposal((action,), said), None, False), *((case, one.proposal, one, False) for one in wrong)]
 
     def _row(
         self,

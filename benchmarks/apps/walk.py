@@ -106,7 +106,7 @@ def is_target(element: Element, seen: Seen) -> bool:
         for one in seen.elements
         if one.visible and phrases.plain_words(one.name) == phrases.plain_words(element.name)
     ]
-    return len(same) == 1 or (len({one.group_name for one in same}) == len(same) and bool(element.group_name))
+    return len(same) <= 1 or (len({one.group_name for one in same}) == len(same) and bool(element.group_name))
 
 
 def ambiguous(element: Element, seen: Seen) -> bool:

@@ -96,6 +96,18 @@ def test_rows_are_labelled_by_the_truth(tmp_path: Path) -> None:
     assert [row.to_dict() for row in Labeller("trac").rows(moments)] == [row.to_dict() for row in rows]
 
 
+def test_what_lies_below_is_scrolled_to() -> None:
+    moments = [
+        replace(one, elements=(*one.elements, replace(element(9, "Contact"), visible=False, aim=None, below=True)))
+        for one in walk()
+    ]
+    rows = [row for row in Labeller("trac").rows(moments) if "Contact" in row.goal]
+    right = [row.proposal.actions[0] for row in rows if not row.bad]
+    assert right and all(action.kind is Kind.SCROLL and action.dy > 100 for action in right)
+    assert {row.error for row in rows if row.bad} == {ErrorClass.VECTOR}
+    assert all(row.proposal.actions[0] not in right for row in rows if row.bad)
+
+
 def test_faults_are_found(tmp_path: Path) -> None:
     labeller = Labeller("trac")
     row = next(one for one in labeller.rows(walk()) if not one.bad and one.proposal.actions[0].kind is Kind.CLICK)
