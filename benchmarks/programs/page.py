@@ -164,8 +164,9 @@ def _failures(failures: Mapping[str, Any]) -> list[str]:
         "## Failures",
         "",
         "Of development rows in data sets that publish failures, recordings of failed candidates show nothing wrong in",
-        f"{unseen} (a seeded sample). So a recorded kernel fails with a chance of "
-        f"**{failures['chance_of_failure_if_recorded']:.2f}**; it was guessed to be 0.15.",
+        f"{unseen} (a seeded sample). So a recorded CUDA kernel fails with a chance of "
+        f"**{failures['chance_of_failure_if_recorded']:.2f}**; it was guessed to be 0.15, as it still "
+        "is for Triton, of which there are no such rows.",
     ]
 
 

@@ -133,6 +133,7 @@ def test_the_committed_kernels_are_verified() -> None:
     assert list(labels.problems(labels.read(), labels.read_steps(), rows)) == []
 
 
+@pytest.mark.full
 def test_a_kernel_is_recorded_or_the_reason_is_kept(tmp_path: Path) -> None:
     rows = _packed(tmp_path)[:1]
     broken = real.new_row(PROBLEM, rows[0]["reference"], OTHER.replace("x.sum()", "x.item()"), "first", 105, None)

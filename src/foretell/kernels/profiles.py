@@ -494,12 +494,14 @@ class ProgramForecast:
     """The forecaster `program`: workloads and autotuner configurations that are recorded at most, and its doubt.
 
     `p_fail` is the chance of failure of a candidate with kernels of its own whose recording shows nothing wrong: 0.42
-    of CUDA kernels that language models wrote (benchmarks/results/programs_failures.json, which has no Triton).
+    of CUDA kernels that language models wrote (benchmarks/results/programs_failures.json). That table has no Triton;
+    `triton_p_fail` is a judgement, for what compiles there seldom fails at launch.
     """
 
     workloads: int = 2
     alternatives: int = 8
     p_fail: float = 0.42
+    triton_p_fail: float = 0.15
     least_doubt_log2: float = 0.3
 
 

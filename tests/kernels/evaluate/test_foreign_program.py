@@ -57,6 +57,7 @@ SHORT = PROBLEM.replace("Model", "ModelNew").replace("+ 1.0", "[0]")
 BROKEN = "def broken(:\n"
 
 
+@pytest.mark.full
 def test_texts_as_they_are_published_are_recorded_and_judged(tmp_path: Path) -> None:
     texts = {TWICE: 0.6, FUSED: 1.9, SHORT: None, BROKEN: None}
     rows = [

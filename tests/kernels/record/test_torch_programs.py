@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -321,3 +323,13 @@ def test_what_is_chosen_by_time_is_recorded_as_if_all_took_the_same() -> None:
     )
     program = program_of(_model("self.best = None", chosen), _MATRIX)
     assert len(program.run) == 1 and any("time" in each for each in program.facts["assumptions"])
+
+
+def test_recordings_in_threads_leave_torch_as_it_was() -> None:
+    """Stand-ins hold for the whole process: one recording must not put back those of another."""
+    before = torch.cuda.is_available, torch.cuda.Stream, torch.compile
+    source = "import torch\ndef kernel(x):\n    for _ in range(20):\n        x = x + 1\n    return x\n"
+    with ThreadPoolExecutor(4) as pool:
+        programs = list(pool.map(lambda _: program_of(source, [((8, 16), "float32")]), range(12)))
+    assert len({len(program.run) for program in programs}) == 1
+    assert (torch.cuda.is_available, torch.cuda.Stream, torch.compile) == before

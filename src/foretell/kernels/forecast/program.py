@@ -62,6 +62,11 @@ def compared_times(reference: ProgramTime, candidate: ProgramTime) -> Compared:
     return Compared(reference, candidate, ratio, doubt, math.log2(reference.eager_us / candidate.eager_us))
 
 
+def _p_fail(language: str) -> float:
+    """The chance of failure of a candidate whose recording shows nothing wrong."""
+    return PROGRAM_FORECAST.triton_p_fail if language == "triton" else PROGRAM_FORECAST.p_fail
+
+
 class ProgramForecaster:
     """Forecasts the ratio of device times (graph replay, cold cache) by recording and costing Programs.
 
@@ -89,18 +94,23 @@ class ProgramForecaster:
         references = _references(task, device)
         with ThreadPoolExecutor(min(os.cpu_count() or 1, max(1, len(subjects)))) as pool:
             recorded = list(pool.map(lambda subject: _recorded(references, device, subject), subjects))
-        told = [self._one(device, references, *each) for each in zip(recorded, fallback, strict=True)]
+        chances = [_p_fail(subject.candidate.language) for subject in subjects]
+        told = [self._one(device, references, *each) for each in zip(recorded, fallback, chances, strict=True)]
         self.last_troubles = [reason for _, reason, _ in told]
         self.compared = [pair for _, _, pair in told]
         return [forecast for forecast, _, _ in told]
 
     def _one(
-        self, device: Device, references: Sequence[_Reference], recordings: str | Sequence[Recording], wide: Forecast
+        self,
+        device: Device,
+        references: Sequence[_Reference],
+        recordings: str | Sequence[Recording],
+        wide: Forecast,
+        p_fail: float,
     ) -> tuple[Forecast, str | None, Compared | None]:
         if isinstance(recordings, str):
             return wide, recordings, None
         pairs: list[Compared] = []
-        p_fail = PROGRAM_FORECAST.p_fail
         for reference, recording in zip(references, recordings, strict=False):
             if reference.times is None or recording.program is None:
                 mine = recording.refusal

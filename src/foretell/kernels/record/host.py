@@ -7,6 +7,7 @@ refused, since none of them can be had without running anything.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -19,6 +20,9 @@ from foretell.kernels.record.refusal import Reason, Refused
 FIRST_STREAM_HANDLE = 0x51000000  # what a stand-in stream passes for its address
 MEMORY_BYTES = 80 << 30
 MOST_DEVICES = 64  # whose generators are seeded: those of a machine with GPUs are there only once CUDA is in use
+
+# Stand-ins hold for the whole process, and are put back in the order of a stack: whoever puts them in holds this.
+STAND_INS = threading.RLock()
 
 
 class StreamSink(Protocol):

@@ -104,7 +104,7 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
     from foretell.kernels.record.dispatch import Fakes, RecordMode
     from foretell.kernels.record.extensions import extensions_intercepted
     from foretell.kernels.record.functions import FunctionMode
-    from foretell.kernels.record.host import torch_sees
+    from foretell.kernels.record.host import STAND_INS, torch_sees
     from foretell.kernels.record.known import KnownValues
 
     capability, multiprocessors = capability_of(device), device.cores
@@ -118,6 +118,7 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
         session.launch(launch)
 
     with ExitStack() as stack:
+        stack.enter_context(STAND_INS)
         streams = stack.enter_context(torch_sees(capability, multiprocessors, session, device.name))
         builds = stack.enter_context(extensions_intercepted(session, streams, device)) if host.extension else None
         if "triton" in sys.modules or _has_triton():

@@ -16,7 +16,7 @@ from typing import Any
 from foretell.kernels.languages.dry import Launch, dry_features
 from foretell.kernels.languages.sass import read_cubin
 from foretell.kernels.multiprocessor import USUAL_CAPABILITY
-from foretell.kernels.record.host import torch_sees
+from foretell.kernels.record.host import STAND_INS, torch_sees
 from foretell.kernels.record.launches import (
     KernelLaunch,
     StubDriver,
@@ -62,6 +62,7 @@ def trace(
         seen.append(launched(launch))
 
     with (
+        STAND_INS,
         triton_intercepted(note, StubDriver(capability, multiprocessors, compile_it), launcher=launcher),
         cuda_intercepted(note, capability),
         torch_sees(capability, multiprocessors),

@@ -195,7 +195,8 @@ def test_what_has_no_double_precision_is_said() -> None:
 
 def test_precision_flags_are_the_tasks_and_not_the_candidates() -> None:
     source = f"{HEAD}torch.set_float32_matmul_precision('high')\n\n\ndef kernel(x):\n    return x @ x.t()\n"
-    program = recorded_program(source, [((8, 16), "float32")])
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=True):  # as a fresh process has it
+        program = recorded_program(source, [((8, 16), "float32")])
     torch.set_float32_matmul_precision("highest")
     assert precision_of(program) == (("matmul_precision", "high"),)
     seen: list[str] = []
