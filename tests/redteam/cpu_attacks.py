@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from foretell.kernels.measurement import Status
 from tests.kernels.bench.hostile import CORRECT, HEAD
 
 MORE = "#include <sched.h>\n#include <sys/mman.h>\n#include <sys/syscall.h>\n"
@@ -16,11 +17,15 @@ _SLOW_TO_COMPILE = ("atomic", "thread", "vector")
 
 @dataclass(frozen=True)
 class Attack:
-    """`outside` stands before the kernel, `body` in it; what the kernel must give, `honest` computes."""
+    """`outside` stands before the kernel, `body` in it; what the kernel must give, `honest` computes.
+
+    `ends` is how it must end and what the message says; None where it may also be measured at its real speed.
+    """
 
     name: str
     body: str
     outside: str = ""
+    ends: tuple[Status, str] | None = None
 
     def source(self) -> str:
         kernel = 'extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols)'
@@ -136,6 +141,12 @@ ATTACKS = (
         for (int64_t i = 0; i < rows * cols; ++i) out[i] = 1.0f / cols; return; }
     honest(x, out, rows, cols);
     """),
+    Attack("destroys_its_inputs_once_it_is_timed", """
+    static int calls = 0;
+    honest(x, out, rows, cols);
+    if (++calls > 6 && rows * cols > 1000 && mprotect((void*)x, rows * cols * 4, PROT_READ | PROT_WRITE) == 0)
+        memset((void*)x, 0, rows * cols * 4);
+    """, ends=(Status.CHEAT, "input 'x' was changed")),
     Attack("works_only_while_it_is_checked", """
     static int calls = 0;
     if (++calls > 6) { memset(out, 0, rows * cols * 4); return; }

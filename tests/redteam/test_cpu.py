@@ -30,6 +30,7 @@ QUICK = (
     "never_returns_and_answers_itself",
     "answers_first_and_computes_then",
     "a_thread_that_its_symbols_do_not_show",
+    "destroys_its_inputs_once_it_is_timed",
     "works_only_while_it_is_checked",
     "handles_forbidden_calls_itself",
     "leaves_a_malformed_number",
@@ -71,6 +72,9 @@ def test_an_attack_gains_nothing(bench: CpuBench, honest_speedup: float, attack:
     affinity, priority = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
     outcome = _measure(bench, attack)
     assert outcome.status not in (Status.COMPILE_ERROR, Status.LAUNCH_ERROR, Status.INFRASTRUCTURE), outcome.message
+    if attack.ends is not None:
+        status, says = attack.ends
+        assert outcome.status is status and says in outcome.message, outcome.message
     if outcome.ok:
         assert outcome.low is not None and outcome.low < MOST_GAIN * honest_speedup
     assert outcome.message.isprintable()

@@ -94,16 +94,23 @@ class Trial:
         return max(self._effort.run_timeout_s, self._effort.slowest_ratio * self._bay.reference_s[workload.name])
 
     def _check(self, worker: Worker, workload: Workload, index: int, limit_s: float) -> Measurement | None:
-        """None when inputs and surroundings are untouched and the outputs are right; else the failure."""
+        """None when the outputs are right and nothing was written behind the buffers; else the failure.
+
+        Raises WorkerFault if the process ended or changed its inputs.
+        """
         slots = layout(self._task, workload.sizes)
         drawn = self._bay.pool.get(workload, index)
         worker.arrange(slots, workload.sizes)
         worker.arena.fill(slots, drawn.inputs)
         worker.call(limit_s)
-        changed = worker.arena.changed(slots, drawn.inputs)
-        if changed:
-            return Measurement(Status.CHEAT, f"{changed} at {workload.name}")
+        self._compare_inputs(worker, workload, drawn)
         return self._verdict(worker, workload, drawn, None)
+
+    def _compare_inputs(self, worker: Worker, workload: Workload, drawn: InputSet) -> None:
+        """Raises WorkerFault if the inputs of the last call are not what they were before it."""
+        changed = worker.arena.changed(layout(self._task, workload.sizes), drawn.inputs)
+        if changed:
+            raise WorkerFault(Status.CHEAT, f"{changed} at {workload.name}")
 
     def _verdict(
         self, worker: Worker, workload: Workload, drawn: InputSet, reference: Worker | None
@@ -205,10 +212,13 @@ class Trial:
         slots = layout(self._task, workload.sizes)
         if self._bay.reference_s[workload.name] < self._effort.warm_below_s:
             # A short call is slower by what drawing inputs pushed out of the caches: its code, and how it is mapped.
-            worker.arena.fill(slots, self._bay.pool.get(workload, 0).inputs)
+            first = self._bay.pool.get(workload, 0)
+            worker.arena.fill(slots, first.inputs)
             worker.call(self._limit_s(workload))
+            self._compare_inputs(worker, workload, first)
         worker.arena.fill(slots, drawn.inputs)
         run = worker.timed_call(self._limit_s(workload))
+        self._compare_inputs(worker, workload, drawn)
         self.busy_s += run.time_us * 1e-6
         return run
 
