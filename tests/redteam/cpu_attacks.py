@@ -171,6 +171,15 @@ ATTACKS = (
     for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, "g 99999999999999999999999999 x\\n", 31); (void)n; }
     _exit(4);
     """),
+    Attack("claims_that_it_was_not_loaded", """
+    const char* text = "e [bold green]99.00x[/bold green]\\n";
+    for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, text, strlen(text)); (void)n; }
+    _exit(5);
+    """, ends=(Status.CHEAT, "the bench's own channel")),
+    Attack("claims_a_forbidden_call_of_its_own_name", """
+    for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, "s 1 ok (all good)\\n", 18); (void)n; }
+    _exit(4);
+    """, ends=(Status.CHEAT, "the bench's own channel")),
     Attack("skips_exponentials_that_vanish", """
     for (int64_t i = 0; i < rows; ++i) {
         const float* row = x + i * cols; float* to = out + i * cols; float peak = row[0], sum = 0;

@@ -34,6 +34,7 @@ QUICK = (
     "works_only_while_it_is_checked",
     "handles_forbidden_calls_itself",
     "leaves_a_malformed_number",
+    "claims_that_it_was_not_loaded",
     "skips_exponentials_that_vanish",
     "slows_its_reference",
     "a_pool_of_its_own",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from foretell.kernels.bench.arena import Slot, name_fault
 from foretell.kernels.measurement import Status
 
 LAST_WORDS_BYTES = 1024
-# A candidate can write to the channel of last words too, so what may be on it is narrow, and it is one line.
-_FORBIDDEN = re.compile(r"s (\d{1,6}) ([a-z0-9_]{1,24}(?: \([a-z ]{1,16}\)| for writing)?)?\n")
+# A candidate can write to the channel of last words too, so what may be on it is narrow, and it is one line: numbers,
+# and before it is loaded what the loader says, which can name its symbols.
+_FORBIDDEN = re.compile(r"s (\d{1,6})\n")
 _STRAYED = re.compile(r"g (\d{1,18}) (\d{1,2})\n")
 _BAD_ACCESS = re.compile(r"v (-?\d{1,20}) (\d{1,2})\n")
 _NOT_LOADED = re.compile(r"e ([ -~]{1,490})\n")
+_NO_PATH_OR_SYMBOL = re.compile(r"[^\w .,:;/+@$()'`~-]", re.ASCII)  # a message is not markup
 
 
 class WorkerFault(Exception):
@@ -30,26 +32,31 @@ def spoke_up() -> WorkerFault:
     return WorkerFault(Status.CHEAT, "wrote to the bench's own channel")
 
 
-def fault(last_words: bytes, kind: str, number: int, slots: Sequence[Slot]) -> WorkerFault:
+def fault(
+    last_words: bytes, kind: str, number: int, slots: Sequence[Slot], names: Mapping[int, str], loaded: bool = True
+) -> WorkerFault:
     """The verdict on a process that ended.
 
     Args:
         last_words: What it wrote before, at most LAST_WORDS_BYTES of it.
         kind: `x` if it left with the exit code `number`, `k` if the signal `number` ended it.
         slots: The buffers of its last call, to name those near which it strayed.
+        names: Names of forbidden system calls by number (`keeper.call_names`).
+        loaded: Whether the candidate's object had been loaded: from then on nobody but it says that it cannot be.
     """
     if not last_words:
         return _silent(kind, number)
     text = last_words.decode("ascii", errors="replace")
     if match := _FORBIDDEN.fullmatch(text):
-        return WorkerFault(Status.CHEAT, f"tried a forbidden system call: {match[2] or f'number {match[1]}'}")
+        name = names.get(int(match[1]), f"number {match[1]}")
+        return WorkerFault(Status.CHEAT, f"tried a forbidden system call: {name}")
     if match := _STRAYED.fullmatch(text):
         message, to_input = name_fault(slots, int(match[1]))
         return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
     if match := _BAD_ACCESS.fullmatch(text):
         return WorkerFault(Status.CRASH, f"{_signal_name(int(match[2]))} at address {match[1]}")
-    if match := _NOT_LOADED.fullmatch(text):
-        return WorkerFault(Status.LAUNCH_ERROR, f"could not be loaded: {match[1]}")
+    if not loaded and (match := _NOT_LOADED.fullmatch(text)):
+        return WorkerFault(Status.LAUNCH_ERROR, f"could not be loaded: {_NO_PATH_OR_SYMBOL.sub('?', match[1])}")
     return spoke_up()
 
 

@@ -45,6 +45,13 @@ def program() -> Path:
     return target
 
 
+@cache
+def call_names() -> dict[int, str]:
+    """Names of system calls that a kernel may not make and is likely to try, by their numbers on this machine."""
+    listed = subprocess.run([str(program())], capture_output=True, text=True, check=True).stdout
+    return {int(number): name for number, name in (line.split(" ", 1) for line in listed.splitlines())}
+
+
 def is_serial(artifact: Path) -> bool:
     """Whether a built kernel names nothing that would start or reach another thread.
 

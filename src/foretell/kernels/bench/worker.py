@@ -60,6 +60,7 @@ class Worker:
         self.serial = keeper.is_serial(artifact)
         self._slots: Sequence[Slot] = ()
         self._pending = b""
+        self._loaded = False
         self._descent: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
         command_read, self._commands = os.pipe()
@@ -78,6 +79,7 @@ class Worker:
                 os.close(fd)
         try:
             self._answer("o", START_TIMEOUT_S)
+            self._loaded = True
             self._descent = accounts.descent(self._process.pid) if self._process else []
             while len(_EMPTY[self.serial]) < _EMPTY_FIRST:
                 self._tell("E")
@@ -180,7 +182,7 @@ class Worker:
         last_words = self._last_words()
         if match := _ENDED.fullmatch(reply):
             self._kill()
-            raise fault(last_words, match[1], int(match[2]), self._slots)
+            raise fault(last_words, match[1], int(match[2]), self._slots, keeper.call_names(), self._loaded)
         if last_words:
             self._kill()
             raise spoke_up()

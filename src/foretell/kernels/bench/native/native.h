@@ -33,5 +33,5 @@ void close_files(const char* object);
 // Seccomp, for all threads of this process: memory, clocks and threads (none more if `serial`). False if there is none.
 bool close_calls(bool serial);
 
-// A name for a system call that a hostile or careless kernel is likely to try; empty if it has none here.
-const char* call_name(int number);
+// Prints the system calls that a hostile or careless kernel is likely to try, one to a line: "NUMBER NAME".
+void print_call_names();

@@ -1,7 +1,7 @@
 // The process a C++ candidate runs in: it shuts every door it does not need, loads the candidate's shared object and
 // obeys its keeper. It judges nothing and times nothing; its answer to an order is that it stops.
 //
-// If it has to die it says why, in one line: "s NUMBER NAME" (forbidden system call; NAME is empty if unknown),
+// If it has to die it says why, in one line: "s NUMBER" (forbidden system call),
 // "g OFFSET SIGNAL" (touched judge memory it may not), "v ADDRESS SIGNAL" (any other bad access), "e TEXT" (could not
 // load).
 #include "native.h"
@@ -31,7 +31,7 @@ static void on_fault(int number, siginfo_t* info, void*) {
     char line[128];
     int n;
     if (number == SIGSYS)
-        n = snprintf(line, sizeof line, "s %d %s\n", info->si_syscall, call_name(info->si_syscall));
+        n = snprintf(line, sizeof line, "s %d\n", info->si_syscall);
     else if (address >= g_setting.memory && address < g_setting.memory + g_setting.memory_bytes)
         n = snprintf(line, sizeof line, "g %lld %d\n", (long long)(address - g_setting.memory), number);
     else
