@@ -44,14 +44,14 @@ def test_a_process_is_accounted_for_and_a_dead_one_is_harmless() -> None:
             time.sleep(0.05)
         assert accounts.cpu_s(pid) >= 0.1
         assert accounts.main_thread_cpu_s(pid) > 0
-        assert not accounts.sleeps(pid)
+        assert not accounts.main_thread_sleeps(pid)
         assert accounts.descent(pid) == [pid]
         before = accounts.threads(pid)
         assert list(before) == [str(pid)]
         while accounts.since(before, accounts.threads(pid))[0].on_core_us < 1e4 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert accounts.since(before, accounts.threads(pid))[0].on_core_us >= 1e4
-    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {} and accounts.sleeps(pid)
+    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {} and accounts.main_thread_sleeps(pid)
     assert accounts.since(before, {}) == [accounts.Account()]
 
 
@@ -62,16 +62,32 @@ def test_a_sleeper_is_told_from_a_stopped_process_and_a_wrapped_one_is_found() -
         while len(accounts.descent(shell.pid)) == 1 and time.monotonic() < deadline:
             time.sleep(0.02)
         _, inner = accounts.descent(shell.pid)
-        while not accounts.sleeps(inner) and time.monotonic() < deadline:
+        while not accounts.main_thread_sleeps(inner) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert accounts.sleeps(inner)
+        assert accounts.main_thread_sleeps(inner)
         os.kill(inner, signal.SIGSTOP)
-        while accounts.sleeps(inner) and time.monotonic() < deadline:
+        while accounts.main_thread_sleeps(inner) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert not accounts.sleeps(inner)
+        assert not accounts.main_thread_sleeps(inner)
     finally:
         os.killpg(shell.pid, 9)
         shell.wait()
+
+
+def test_a_sleeping_main_thread_is_seen_beside_a_thread_that_spins() -> None:
+    code = "import threading, time\ndef spin():\n    while True: pass\n"
+    code += "threading.Thread(target=spin, daemon=True).start()\ntime.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 30
+        while len(accounts.threads(process.pid)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        while not accounts.main_thread_sleeps(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert accounts.main_thread_sleeps(process.pid) and len(accounts.threads(process.pid)) == 2
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_load_is_a_number() -> None:

@@ -180,6 +180,9 @@ ATTACKS = (
     for (int fd = 3; fd < 64; ++fd) { ssize_t n = write(fd, "s 1 ok (all good)\\n", 18); (void)n; }
     _exit(4);
     """, ends=(Status.CHEAT, "the bench's own channel")),
+    Attack("sleeps_beside_a_spinning_thread",
+           "std::thread([] { volatile int stay = 1; while (stay) {} }).detach(); for (;;) sleep(3600);",
+           ends=(Status.TIMEOUT, "did not finish")),
     Attack("skips_exponentials_that_vanish", """
     for (int64_t i = 0; i < rows; ++i) {
         const float* row = x + i * cols; float* to = out + i * cols; float peak = row[0], sum = 0;

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from foretell.kernels.bench import worker
+from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu import CpuBench
+from foretell.kernels.bench.faults import WorkerFault
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.contention import usable_cores
+from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort, Limits
 from foretell.kernels.sandbox import Finished, run
-from tests.kernels.bench.hostile import CORRECT, HEAD
+from tests.kernels.bench.hostile import CORRECT, head
 
 pytestmark = pytest.mark.timing
 
@@ -29,15 +33,18 @@ SLOW = "volatile double t = 0; for (long i = 0; i < 40000000; ++i) t += i; hones
 SIX_TIMES = "for (int k = 0; k < 6; ++k) honest(x, out, rows, cols);"
 SPINS = "volatile int stay = 1; while (stay) {}"
 SLEEPS = "sleep(3600);"
+SLEEPS_BESIDE_A_SPINNER = "std::thread([] { volatile int stay = 1; while (stay) {} }).detach(); for (;;) sleep(3600);"
+SLEEPS_WHEN_LOADED = f"__attribute__((constructor)) static void early() {{ {SLEEPS_BESIDE_A_SPINNER} }}\n"
 
 
-def _candidate(body: str) -> Candidate:
-    return Candidate(TASK.name, "cpp", f"{HEAD}{CORRECT}{KERNEL} {{ {body} }}")
+def _candidate(body: str, outside: str = "") -> Candidate:
+    return Candidate(TASK.name, "cpp", f"{head(body + outside)}{CORRECT}{outside}{KERNEL} {{ {body} }}")
 
 
 @pytest.fixture(scope="module")
 def busy_machine() -> Iterator[None]:
-    built = CpuBench().build(TASK, [_candidate(body) for body in (SLOW, SIX_TIMES, SPINS, SLEEPS)])
+    bodies = (SLOW, SIX_TIMES, SPINS, SLEEPS, SLEEPS_BESIDE_A_SPINNER)
+    built = CpuBench().build(TASK, [*map(_candidate, bodies), _candidate("", SLEEPS_WHEN_LOADED)])
     assert all(each.ok for each in built)  # before the others make compilers slow
     spin = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(spin, start_new_session=True) for _ in range(OTHERS_PER_CORE * usable_cores())]
@@ -67,15 +74,33 @@ def test_a_long_kernel_is_timed_right_and_told_to_be_disturbed_or_not(busy_machi
 
 
 def test_an_honest_kernel_that_others_hold_up_is_not_timed_out(busy_machine: None) -> None:
-    quick = BenchEffort(run_timeout_s=0.3, slowest_ratio=1e-9, check_seeds=1, fewest_pairs=3, most_pairs=3)
+    quick = BenchEffort(run_timeout_s=0.5, slowest_ratio=1e-9, check_seeds=1, fewest_pairs=3, most_pairs=3)
     outcome = _measure(quick, SLOW)  # 0.1 s or more on a core
     assert outcome.status in (Status.OK, Status.INFRASTRUCTURE), outcome.message
 
 
-@pytest.mark.parametrize("body", [SPINS, SLEEPS], ids=["spins", "sleeps"])
+ENDLESS = {"spins": SPINS, "sleeps": SLEEPS, "sleeps_beside_a_spinner": SLEEPS_BESIDE_A_SPINNER}
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS.keys())
 def test_an_endless_kernel_times_out_all_the_same(busy_machine: None, body: str) -> None:
     outcome = _measure(BenchEffort(run_timeout_s=0.3, slowest_ratio=1e-9), body)
     assert outcome.status is Status.TIMEOUT, outcome.message
+
+
+def test_one_that_sleeps_when_loaded_times_out_too(busy_machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "START_TIMEOUT_S", 2.0)
+    built = cpp.build(TASK, _candidate("", SLEEPS_WHEN_LOADED))
+    assert built.artifact is not None
+    with pytest.raises(WorkerFault) as caught:
+        worker.Worker(built.artifact, needed_bytes(TASK))
+    assert caught.value.status is Status.TIMEOUT, str(caught.value)
+
+
+def test_what_is_starved_is_given_up_in_the_end() -> None:
+    assert worker.longest_wait_s(2.0, starting=False) == 10.0
+    assert worker.longest_wait_s(5.0, starting=False) == 25.0
+    assert worker.longest_wait_s(worker.START_TIMEOUT_S, starting=True) <= 20.0
 
 
 def test_a_tool_is_bounded_by_the_cpu_time_it_uses(busy_machine: None, tmp_path: Path) -> None:

@@ -42,14 +42,13 @@ def main_thread_cpu_s(pid: int) -> float:
     return _account(Path(f"/proc/{pid}/schedstat")).on_core_us * 1e-6
 
 
-def sleeps(pid: int) -> bool:
-    """Whether no thread runs, waits for a core or is stopped: nobody holds the process up but itself.
+def main_thread_sleeps(pid: int) -> bool:
+    """Whether the main thread neither runs, nor waits for a core, nor is stopped: nobody else holds it up.
 
     True where the system does not tell.
     """
     try:
-        stats = [(thread / "stat").read_text() for thread in Path(f"/proc/{pid}/task").iterdir()]
-        return not any(stat.rpartition(")")[2].split()[0] in "RTt" for stat in stats)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "RTt"
     except (OSError, IndexError):
         return True
 

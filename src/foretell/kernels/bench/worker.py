@@ -30,7 +30,11 @@ from foretell.kernels.task import Sizes
 
 START_TIMEOUT_S = 10.0
 BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
-STARVED_PATIENCE = 30  # a worker that others keep from the processors may take this many times its limit
+# A worker that others keep from the processors may take this many times its limit, or this long if that is more.
+STARVED_PATIENCE = 5
+STARVED_PATIENCE_S = 10.0
+START_PATIENCE = 2  # the same of a start, whose limit is long
+ASLEEP_LOOKS = 2  # in a row, from which on a main thread that sleeps is not held up by others
 # Of the empty calls, serial or not: others may hold up any of them, more so those on all cores, and nobody shorten one.
 EMPTY_QUANTILE = {True: 0.2, False: 0.0}
 ADDRESS_BYTES = 1 << 30
@@ -169,8 +173,9 @@ class Worker:
     def _answer(self, kind: str, timeout_s: float) -> str:
         """The keeper's reply, which must be of that kind; the verdict is raised if the candidate's process ended."""
         deadline = time.monotonic() + timeout_s
+        before = self._used_s() if self._loaded else (0.0, 0.0)
         while b"\n" not in self._pending:
-            if not self._readable(deadline - time.monotonic()) and not self._wait_longer(timeout_s):
+            if not self._readable(deadline - time.monotonic()) and not self._wait_longer(timeout_s, before):
                 self._kill()
                 raise WorkerFault(Status.TIMEOUT, f"did not finish within {timeout_s:.3g} s and was stopped")
             chunk = os.read(self._replies, _REPLY_BYTES)
@@ -211,23 +216,38 @@ class Worker:
     def _readable(self, wait_s: float) -> bool:
         return bool(select.select([self._replies], [], [], max(0.0, wait_s))[0])
 
-    def _wait_longer(self, timeout_s: float) -> bool:
-        """Give a worker that has used up its limit more time if other processes keep it from the processors.
+    def _used_s(self) -> tuple[float, float]:
+        """CPU seconds used so far by the candidate's main thread, and by all its threads for each core they may use."""
+        pid = self.pid
+        return accounts.main_thread_cpu_s(pid), accounts.cpu_s(pid) / (1 if self.serial else usable_cores())
 
-        Returns True if there is something to read, False if it had its time. Raises an infrastructure fault if it got
-        no processor for long: that says nothing about the candidate.
+    def _wait_longer(self, timeout_s: float, before: tuple[float, float]) -> bool:
+        """Give a worker that has taken its limit by the clock more time if other processes keep it from the processors.
+
+        Returns True if there is something to read. False if it had its time, as CPU time since `before`, or if its main
+        thread sleeps, whatever its other threads do. Raises an infrastructure fault if it got no processor for long:
+        that says nothing about the candidate.
         """
-        watch, used_s = Watch(self.cpu_s), accounts.main_thread_cpu_s(self.pid)
-        deadline = time.monotonic() + (STARVED_PATIENCE - 1) * timeout_s
+        watch, asleep = Watch(self.cpu_s), 0
+        patience_s = longest_wait_s(timeout_s, starting=not self._loaded)
+        deadline = time.monotonic() + patience_s - timeout_s
         while time.monotonic() < deadline:
             if self._readable(min(_LOOK_S, deadline - time.monotonic())):
                 return True
-            had_its_time = accounts.main_thread_cpu_s(self.pid) - used_s > timeout_s
-            if had_its_time or watch.others_share() < BUSY_SHARE or accounts.sleeps(self.pid):
+            asleep = asleep + 1 if accounts.main_thread_sleeps(self.pid) else 0
+            had_its_time = any(now - then > timeout_s for now, then in zip(self._used_s(), before, strict=True))
+            if had_its_time or asleep >= ASLEEP_LOOKS or watch.others_share() < BUSY_SHARE:
                 return False
         self._kill()
         raise WorkerFault(
             Status.INFRASTRUCTURE,
-            f"did not finish within {STARVED_PATIENCE * timeout_s:.3g} s while other processes used "
+            f"did not finish within {patience_s:.3g} s while other processes used "
             f"{watch.others_share():.0%} of the processors",
         )
+
+
+def longest_wait_s(timeout_s: float, starting: bool) -> float:
+    """Seconds by the clock after which a worker is given up, however little of the processors it got."""
+    if starting:
+        return START_PATIENCE * timeout_s
+    return max(STARVED_PATIENCE_S, STARVED_PATIENCE * timeout_s)
