@@ -183,6 +183,22 @@ ATTACKS = (
     Attack("sleeps_beside_a_spinning_thread",
            "std::thread([] { volatile int stay = 1; while (stay) {} }).detach(); for (;;) sleep(3600);",
            ends=(Status.TIMEOUT, "did not finish")),
+    Attack("two_threads_that_take_turns_on_one_core", """
+    cpu_set_t all, one; CPU_ZERO(&one); sched_getaffinity(0, sizeof all, &all);
+    for (int core = 0; core < CPU_SETSIZE; ++core) if (CPU_ISSET(core, &all)) { CPU_SET(core, &one); break; }
+    sched_setaffinity(0, sizeof one, &one);
+    const int64_t half = rows / 2;
+    std::thread other([=] { in_turns(x + half * cols, out + half * cols, rows - half, cols); });
+    in_turns(x, out, half, cols);
+    other.join();
+    """, """
+static void in_turns(const float* x, float* out, int64_t rows, int64_t cols) {
+    for (int64_t i = 0; i < rows; i += 20) {
+        honest(x + i * cols, out + i * cols, rows - i < 20 ? rows - i : 20, cols);
+        sched_yield();
+    }
+}
+"""),
     Attack("skips_exponentials_that_vanish", """
     for (int64_t i = 0; i < rows; ++i) {
         const float* row = x + i * cols; float* to = out + i * cols; float peak = row[0], sum = 0;

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from foretell.kernels.bench.accounts import Account
 from foretell.kernels.bench.keeper import is_serial
 from foretell.kernels.bench.pairs import Pair, Pairs
-from foretell.kernels.bench.runs import Run
+from foretell.kernels.bench.runs import Run, threaded_run
 from foretell.kernels.bench.statistics import combine, disturbed_timing, rank_error, timing
 from foretell.kernels.languages.cpp import FLAGS, find_compiler
 from foretell.kernels.profiles import BENCH
@@ -28,6 +29,10 @@ def _pair(reference: float, candidate: float, preempted: bool = False) -> Pair:
 
 def _pairs(*pairs: Pair, contended: bool = True) -> Pairs:
     return Pairs(BENCH, list(pairs), contended)
+
+
+def _by_clock(pairs: Pairs) -> tuple[list[float], list[float]]:
+    return [p.reference.wall_us for p in pairs.counted], [p.candidate.wall_us for p in pairs.counted]
 
 
 STEADY = [_pair(100.0 + i % 3, 50.0 + i % 2) for i in range(6)]
@@ -49,7 +54,7 @@ def test_too_few_undisturbed_pairs_make_all_of_them_count_and_the_interval_wide(
     pairs = _pairs(*STEADY[:2], *late)
     assert pairs.mixed and pairs.disturbed and len(pairs.counted) == 8
     found = pairs.timing("w")
-    assert found.speedup == pytest.approx(2.0, rel=0.1)  # by time on a core, not by the clock
+    assert found.speedup == pytest.approx(timing("w", *_by_clock(pairs)).speedup) and found.speedup < 1.5
     assert found.low < 0.5 < 2.0 < found.high
 
 
@@ -118,8 +123,24 @@ def test_rank_intervals_cover_whatever_the_distribution() -> None:
 def test_an_interval_of_disturbed_pairs_holds_those_of_both_clocks() -> None:
     by_clock, on_core = [900.0, 1100.0, 1000.0] * 3, [100.0, 101.0, 99.0] * 3
     found = disturbed_timing("w", ([100.0] * 9, [100.0] * 9), (by_clock, on_core))
-    assert found.speedup == pytest.approx(1.0)
+    assert found.speedup == pytest.approx(0.1) and found.candidate_us == tuple(by_clock)
     assert found.low < 0.1 and found.high > 1.0
+    late_reference = disturbed_timing("w", (by_clock, on_core), ([100.0] * 9, [100.0] * 9))
+    assert late_reference.speedup == pytest.approx(1.0)  # nobody gains by a reference that was held up, either
+
+
+def test_two_threads_on_one_core_do_not_count_as_half_of_the_time() -> None:
+    """Each is on a core half of the time and waits for the other in the rest, and never is a pair undisturbed."""
+    wall_us = [1050.0 + i for i in range(8)]
+    threads = [[Account(us / 2, us / 2), Account(us / 2, us / 2)] for us in wall_us]
+    runs = [threaded_run(us, us, 10.0, each, cores=2) for us, each in zip(wall_us, threads, strict=True)]
+    pairs = _pairs(*(Pair(_run(1000.0, serial=True), run) for run in runs))
+    assert pairs.mixed
+    found = [pairs.timing(name) for name in ("small", "middle", "large")]
+    assert all(each.speedup < 1 for each in found)
+    speedup, low, high = combine(found, 0.0, ["small", "middle", "large"])
+    assert low < speedup < 1 < high
+    assert math.log(high / speedup) == pytest.approx(math.log(found[0].high / found[0].speedup))  # not less by sqrt(3)
 
 
 def test_combining_keeps_the_sides_of_an_interval_apart() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -68,9 +68,10 @@ def disturbed_timing(
 ) -> Timing:
     """Summary of pairs that other processes interrupted: both sides by the clock, and by time on a core.
 
-    Interruptions lengthen a run by the clock, the more the longer it is; time on a core leaves out what the calling
-    thread waited, but not what it waited for others. The truth lies between: the estimate is by time on a core, and the
-    interval holds those of all four ratios, each without assuming a distribution.
+    Interruptions lengthen a run by the clock, the more the longer it is; time on a core leaves out what threads waited
+    for each other, as those of one process do that share a core. The truth lies between: the interval holds those of
+    all four ratios, each without assuming a distribution. The estimate is the worse of that by the clock and that on a
+    core, so that no kernel gains by waiting for itself.
     """
     bounds = []
     for references in reference_us:
@@ -78,8 +79,10 @@ def disturbed_timing(
             center, error = log_ratio(references, candidates)
             error = max(error, rank_error(references, candidates))
             bounds += [center - _NORMAL_95 * error, center + _NORMAL_95 * error]
-    center, _ = log_ratio(reference_us[1], candidate_us[1])
-    return _timing(workload, reference_us[1], candidate_us[1], center, min(bounds), max(bounds))
+    alike = zip(reference_us, candidate_us, strict=True)
+    references, candidates = min(alike, key=lambda columns: log_ratio(*columns)[0])
+    center, _ = log_ratio(references, candidates)
+    return _timing(workload, references, candidates, center, min(bounds), max(bounds))
 
 
 def _timing(
@@ -95,16 +98,22 @@ def _timing(
     )
 
 
-def combine(timings: Sequence[Timing], between: float = 0.0) -> tuple[float, float, float]:
+def combine(
+    timings: Sequence[Timing], between: float = 0.0, disturbed: Collection[str] = ()
+) -> tuple[float, float, float]:
     """Geometric mean of the workloads' speedups with its 95 % interval.
 
+    Errors of different workloads are independent, but for those named in `disturbed`: what lies between their bounds
+    (`disturbed_timing`) is the same at each of them, so that their mean is no better known than they are.
     `between` is the standard error, in log ratio, that no number of pairs removes: where a process's memory happens to
     lie. It comes from measuring the same candidates in two passes (`benchmarks/retest.py`).
     """
     center = sum(math.log(t.speedup) for t in timings) / len(timings)
 
     def error(sides: Sequence[float]) -> float:
-        return _NORMAL_95 * math.hypot(math.hypot(*(side / _NORMAL_95 for side in sides)) / len(sides), between)
+        chance = [side for side, t in zip(sides, timings, strict=True) if t.workload not in disturbed]
+        shared = sum(side for side, t in zip(sides, timings, strict=True) if t.workload in disturbed)
+        return math.hypot(math.hypot(*chance) / len(sides), _NORMAL_95 * between) + shared / len(sides)
 
     below = error([math.log(t.speedup / t.low) for t in timings])
     above = error([math.log(t.high / t.speedup) for t in timings])

@@ -150,7 +150,8 @@ class Trial:
             if too_fast:
                 return Measurement(Status.CHEAT, too_fast)
             taken.append(pairs)
-        speedup, low, high = combine(timings, self._effort.between_processes)
+        mixed = [timing.workload for timing, pairs in zip(timings, taken, strict=True) if pairs.mixed]
+        speedup, low, high = combine(timings, self._effort.between_processes, mixed)
         return Measurement(
             Status.OK, "", speedup, low, high, tuple(timings), stopped, conditions=self._conditions(taken)
         )
