@@ -122,15 +122,15 @@ def evaluate(
                     results.append(assess(judged, name, part, seed, resamples))
     settings = {"data": data.name or str(data), "tier": shown, "learn": learn, "limit": limit or "none", "seed": seed}
     settings |= {"resamples": resamples}
-    told = {"settings": settings, "results": [r.to_dict() for r in results]}
+    content = {"settings": settings, "results": [r.to_dict() for r in results]}
     if as_json:
-        document(told)
+        document(content)
     else:
         show(results, rows.foreign)
     if log is not None:
         evaluations.append(log, data, results, settings)
     if out is not None:
-        _write_json(out, told)
+        _write_json(out, content)
     if html_file is not None:
         from foretell.report.evaluation import write_evaluation
 
@@ -263,6 +263,6 @@ def _as_bad_input() -> Iterator[None]:
         raise BadInput(str(error), "training rows of that kind of device", "--past FOLDER") from error
 
 
-def _write_json(path: Path, told: dict[str, Any]) -> None:
+def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `foretell eval` prints for people."""
+"""The tables that `foretell eval` prints."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ class BrowserUseHook:
         if image is None:
             return
         observation = Observation(self.goal, image, step, self.platform)
-        told = self.guard.before_action(observation)
+        notice = self.guard.before_action(observation)
         proposal = proposal_of(output, state, observation.size)
         if proposal is None:
             return
         verdict = self.guard.after_proposal(observation, proposal)
         self.verdicts.append(verdict)
         if verdict.intervene:
-            raise Objection(joined(told, verdict.feedback))
+            raise Objection(joined(notice, verdict.feedback))
         self._pending = proposal
 
 
@@ -80,7 +80,7 @@ def screenshot_of(state: Any) -> Pixels | None:
 
 
 def proposal_of(output: Any, state: Any, size: tuple[int, int]) -> Proposal | None:
-    """What the model wants to do, in pixels; None where none of it can be said in them."""
+    """The proposed actions in pixel coordinates; None if none of them has any."""
     found: list[Action] = []
     for one in getattr(output, "action", None) or ():
         data = one if isinstance(one, Mapping) else one.model_dump(exclude_unset=True)
