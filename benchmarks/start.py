@@ -135,7 +135,7 @@ def finals(task: Any, bench: SharedBench, candidates: Sequence[Any]) -> dict[str
     return found
 
 
-def lane(names: Sequence[str], shared: Path, until: float) -> None:
+def lane(names: Sequence[str], shared: Path, until: float, seeds: int) -> None:
     """Search some kernels one after the other: both arms with each seed; what came out is written after each arm."""
     bench = SharedBench(until, shared)
     try:
@@ -146,7 +146,7 @@ def lane(names: Sequence[str], shared: Path, until: float) -> None:
             mine["kept"] = {key: kept for key, kept in mine["kept"].items() if kept[0] in ("ok", "wrong")}
             mine["retried"] = True
             try:
-                one_kernel(name, bench, mine, lambda mine=mine, out=out: out.write_text(json.dumps(mine)))  # type: ignore[misc]
+                one_kernel(name, bench, mine, seeds, lambda mine=mine, out=out: out.write_text(json.dumps(mine)))  # type: ignore[misc]
             except OutOfTime:
                 return
             except Exception as error:
@@ -157,7 +157,7 @@ def lane(names: Sequence[str], shared: Path, until: float) -> None:
         bench.close()
 
 
-def one_kernel(name: str, bench: SharedBench, mine: dict[str, Any], save: Callable[[], object]) -> None:
+def one_kernel(name: str, bench: SharedBench, mine: dict[str, Any], seeds: int, save: Callable[[], object]) -> None:
     """Search one kernel by all arms and seeds that it was not searched by yet."""
     import foretell as ft
     from foretell.inputs import start_of
@@ -172,7 +172,7 @@ def one_kernel(name: str, bench: SharedBench, mine: dict[str, Any], save: Callab
     if not first.ok:
         mine["trouble"] = f"the given kernel does not work: {first.status.value} {first.message}"
         return
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         for arm in ARMS:
             if all((run["arm"], run["seed"]) != (arm, seed) for run in mine["runs"]):
                 began = time.time()
@@ -182,7 +182,7 @@ def one_kernel(name: str, bench: SharedBench, mine: dict[str, Any], save: Callab
                 save()
 
 
-def run(out: Path, seconds: float, together: int, only: Sequence[str]) -> None:
+def run(out: Path, seconds: float, together: int, seeds: int, only: Sequence[str]) -> None:
     """All kernels, in several processes, within a time limit; goes on where `out` ends."""
     started = time.time()
     names = [path.parent.name for path in sorted(FOLDER.glob("*/kernel.py")) if not only or path.parent.name in only]
@@ -195,6 +195,7 @@ def run(out: Path, seconds: float, together: int, only: Sequence[str]) -> None:
         (shared / f"{name}.json").write_text(json.dumps(known.get(name, {})))
     for number in range(min(together, len(names))):
         command = [sys.executable, "-m", "benchmarks.start", "lane", str(shared), "--until", str(started + seconds)]
+        command += ["--seeds", str(seeds)]
         log = (shared / f"{number}.log").open("w")
         processes.append(subprocess.Popen([*command, "--only", *names[number::together]], stdout=log, stderr=log))
     for number, process in enumerate(processes):
@@ -241,13 +242,14 @@ def main() -> None:
     parser.add_argument("out", type=Path, nargs="?", default=RESULT)
     parser.add_argument("--seconds", type=float, default=380.0)
     parser.add_argument("--together", type=int, default=TOGETHER)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="searches by each arm")
     parser.add_argument("--until", type=float, default=0.0)
     parser.add_argument("--only", nargs="*", default=())
     arguments = parser.parse_args()
     if arguments.verb == "run":
-        run(arguments.out, arguments.seconds, arguments.together, arguments.only)
+        run(arguments.out, arguments.seconds, arguments.together, arguments.seeds, arguments.only)
     elif arguments.verb == "lane":
-        lane(arguments.only, arguments.out, arguments.until)
+        lane(arguments.only, arguments.out, arguments.until, arguments.seeds)
     else:
         from benchmarks.start_page import write
 
