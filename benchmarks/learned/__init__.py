@@ -1,0 +1,1 @@
+"""The forecaster that learns over Programs: recordings, features, training and evaluation."""
