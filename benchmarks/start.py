@@ -187,6 +187,7 @@ def run(out: Path, seconds: float, together: int, seeds: int, only: Sequence[str
     started = time.time()
     names = [path.parent.name for path in sorted(FOLDER.glob("*/kernel.py")) if not only or path.parent.name in only]
     known = json.loads(out.read_text()) if out.exists() else {}
+    names.sort(key=lambda name: len(known.get(name, {}).get("runs", ())))  # those without any come first
     shared = out.parent / "shared"
     shutil.rmtree(shared, ignore_errors=True)
     shared.mkdir(parents=True)

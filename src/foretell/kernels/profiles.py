@@ -573,7 +573,7 @@ class KnobSearch:
     """
 
     batch: int = 4
-    near_first: int = 8
+    near_first: int = 16
     pool: int = 2048
     around: int = 3
 
