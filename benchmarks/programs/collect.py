@@ -128,13 +128,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, help="so many rows of the order at most")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first so many rows of the order")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no row after that time")
     arguments = parser.parse_args()
     deadline = time.time() + arguments.seconds
     arguments.folder.mkdir(parents=True, exist_ok=True)
     done = {one.id for one in collected(arguments.folder)}
-    rows = [row for row in stratified(built_rows())[: arguments.rows] if row["id"] not in done]
+    rows = [row for row in stratified(built_rows())[arguments.skip : arguments.rows] if row["id"] not in done]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(arguments.processes, context) as pool:
         outcomes = Counter(pool.map(partial(_collect_into, arguments.folder, deadline), rows))
