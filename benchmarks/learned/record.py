@@ -53,13 +53,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, help="the shared table; default: our own kernels alone")
     parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--start", type=int, default=0, help="leave out so many recordings, which were made elsewhere")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no recording after that time")
     arguments = parser.parse_args()
     todo = list(real_jobs(real.read(arguments.data)))
     todo += jobs(failed_rows(arguments.table)) if arguments.table else ()
     print(f"{len(todo)} recordings", flush=True)
-    record_all(todo, arguments.processes, arguments.seconds)
+    record_all(todo[arguments.start :], arguments.processes, arguments.seconds)
 
 
 if __name__ == "__main__":
