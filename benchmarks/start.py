@@ -224,19 +224,6 @@ def figures_of(found: dict[str, Any]) -> dict[str, Any]:
     return {arm: math.exp(fmean(values)) for arm, values in logs.items() if values} | {"seeds": len(logs["random"])}
 
 
-def first_look(found: dict[str, Any]) -> dict[str, Any] | None:
-    """The fastest of the first measurements of the arm `knobs` beside the given kernel's, none of them made again.
-
-    None if the given kernel has no speedup. The arm comes first, so that its measurements are the first that were kept.
-    """
-    kept = list(found.get("kept", {}).values())[:MEASUREMENTS]
-    start = found["kept"].get(found.get("start")) if kept else None
-    if start is None or not start[1]:
-        return None
-    failed = sum(one[0] != "ok" for one in kept)
-    return {"gain": max(one[1] for one in kept if one[1]) / start[1], "measured": len(kept), "failed": failed}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("run", "lane", "page"))
