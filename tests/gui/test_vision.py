@@ -100,6 +100,12 @@ def test_a_judgement_rests_on_the_marked_pictures() -> None:
     assert body["response_format"]["json_schema"]["schema"] == vision_prompt.schema()
 
 
+def test_a_step_is_told_with_its_intent() -> None:
+    step = Step(Action(Kind.CLICK, Point(1, 2)), "d", False, "open the menu")
+    told = vision_prompt.about_history(History(steps=(step, replace(step, intent=None, changed=True)), count=2))
+    assert "- click at (1, 2) (nothing changed); intent: open the menu\n- click at (1, 2) (the screen changed)" in told
+
+
 def test_the_markers_pictures_are_shown_unless_others_are_given() -> None:
     drag = Action(Kind.DRAG, Point(5, 6), Point(20, 30))
     with answering(GOOD) as server:
@@ -150,7 +156,10 @@ def test_what_surrounds_an_answer_does_not_matter(text: str) -> None:
         (json.dumps({"p_bad": 0.9, "error": "grounding"}), Misread.BAD_KEYS),
         (json.dumps({**BAD, "effect": " \n"}), Misread.BAD_KEYS),
         (json.dumps({**BAD, "effect": ["x"]}), Misread.BAD_KEYS),
-        (json.dumps({**BAD, "p_bad": "0.9"}), Misread.BAD_NUMBER),
+        (json.dumps({**BAD, "p_bad": "90"}), Misread.BAD_NUMBER),
+        (json.dumps({**BAD, "p_bad": "900 %"}), Misread.BAD_NUMBER),
+        (json.dumps({**BAD, "p_bad": "about 0.9"}), Misread.BAD_NUMBER),
+        (json.dumps({**BAD, "p_bad": "0.9 or 0.1"}), Misread.BAD_NUMBER),
         (json.dumps({**BAD, "p_bad": True}), Misread.BAD_NUMBER),
         (json.dumps({**BAD, "p_bad": 90}), Misread.BAD_NUMBER),
         (json.dumps({**BAD, "p_bad": -0.1}), Misread.BAD_NUMBER),
@@ -168,6 +177,13 @@ def test_values_are_read_strictly(text: str, kind: Misread) -> None:
     assert isinstance(read, Unreadable)
     assert read.kind is kind
     assert read.message
+
+
+@pytest.mark.parametrize("written", [0.9, "0.9", " .9 ", "0,9", "90%", "90 %", "90.0 %"])
+def test_numbers_may_be_written_in_several_ways(written: Any) -> None:
+    read = vision_answer.read(json.dumps({**BAD, "p_bad": written}))
+    assert isinstance(read, Answer)
+    assert read.p_bad == pytest.approx(0.9)
 
 
 @given(st.text(max_size=300))
@@ -286,13 +302,13 @@ def test_hidden_texts_leave_in_no_spelling() -> None:
         found = VisionCritic(model, drawn, hidden=[secret, "a"]).judge(
             replace(OBSERVATION, goal=f"Log in with {secret}"),
             Proposal((typed,), f"type {secret}", raw),
-            History((f"typed {secret}",), f"{secret} appeared", (Step(typed, "d", True),), 1),
+            History((f"typed {secret}",), f"{secret} appeared", (Step(typed, "d", True, f"type {secret}"),), 1),
         )
     sent = server.bodies[0]["messages"][1]["content"][0]["text"]
     assert secret not in sent + found.explanation
     for part in ('pa"ss', "pa\\\\", "w\\u00f6rd", "wörd"):
         assert part not in sent
-    assert sent.count("•••") == 7
+    assert sent.count("•••") == 8
     assert "action" in sent  # texts too short to hide are not hidden
 
 

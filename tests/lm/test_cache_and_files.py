@@ -201,7 +201,8 @@ def test_models_by_name(tmp_path: Path) -> None:
         ("openai:m@http://h/v1?concurrency=0", "above zero"),
         ("openai:m@http://h/v1?tokens", "option=value"),
         ("openai:m@http://h/v1?tokens=1&tokens=2", "twice"),
-        ("files:x?tokens=1", "no options"),
+        ("files:x?tokens=1", "files: models take pictures"),
+        ("files:x?pictures=2", "yes or no"),
         ("local:", "known forms"),
     ],
 )

@@ -91,7 +91,22 @@ def test_a_budget_counts_pictures() -> None:
     assert not server.bodies
 
 
-def test_files_take_text_only(tmp_path: Path) -> None:
+def test_files_take_pictures_where_that_is_allowed(tmp_path: Path) -> None:
+    model = FileModel(tmp_path, pictures=True)
+    one = request(PIXELS, PIXELS + b"2")
+    (missing,) = model.ask([one])
+    assert isinstance(missing, Failure)
+    assert missing.kind is Trouble.MISSING
+    line = json.loads((tmp_path / "requests.jsonl").read_text())
+    written = [tmp_path / "pictures" / f"{image['sha256']}.png" for image in line["messages"][1]["images"]]
+    assert [path.read_bytes() for path in written] == [PIXELS, PIXELS + b"2"]
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"id": one.id, "text": "a cat"}))
+    (reply,) = model.ask([one])
+    assert isinstance(reply, Reply)
+    assert reply.text == "a cat"
+
+
+def test_files_take_text_only_unless_told_otherwise(tmp_path: Path) -> None:
     refused, missing = FileModel(tmp_path).ask([request(PIXELS), request()])
     assert isinstance(refused, Failure)
     assert refused.kind is Trouble.REFUSED

@@ -1,8 +1,8 @@
 """The proposed points drawn on the screenshot, and a magnified crop around each: what a critic, or a person, looks at.
 
-A red cross marks where something is pressed, a blue arrow where something is dragged, each with a white rim so that it
-shows on any ground. Where there are several, each has its number. A point beyond the edge is drawn at the edge, one
-that is nowhere (infinite, or no number) not at all.
+A red cross, open in its middle, marks where something is pressed, a blue arrow where something is dragged, each with a
+white rim so that it shows on any ground. Where there are several, each has its number. A point beyond the edge is drawn
+at the edge, one that is nowhere (infinite, or no number) not at all.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 RED = (230, 0, 0)
 BLUE = (0, 70, 230)
 WHITE = (255, 255, 255)
-OUTSIDE = (128, 128, 128)  # what a crop shows beyond the screen
 _ARM_SHARE, _LEAST_ARM_PX, _MOST_ARM_PX = 0.03, 7, 40  # a cross's arm, of the screen's shorter side
-_REACH_SHARE, _LEAST_REACH_PX = 0.125, 24  # half a crop's side, of the same
-_CROP_PX = 384
+_GAP_SHARE = 0.4  # of a cross's arm that is left open around the point
+_CROP_WIDTH_SHARE, _CROP_HEIGHT_SHARE, _LEAST_CROP_PX = 0.6, 0.25, 64  # a crop's part of the screen
+_CROP_PX, _MOST_MAGNIFIED, _CROP_ARM_SHARE = 1024, 4.0, 0.15  # its width afterwards, and a cross's arm in it
 
 _Spot = tuple[float, float]
 
@@ -46,7 +46,7 @@ def marked(image: Pixels, proposal: Proposal) -> Pixels:
     for number, action in enumerate(actions, start=1):
         at = _on_screen(action.point, image)
         if action.to is None:
-            _cross(draw, at, arm, gap=0)
+            _cross(draw, at, arm)
         else:
             _arrow(draw, at, _on_screen(action.to, image), arm)
         if len(actions) > 1:
@@ -54,29 +54,18 @@ def marked(image: Pixels, proposal: Proposal) -> Pixels:
     return np.asarray(picture)
 
 
-def crop(image: Pixels, point: Point, reach_px: int | None = None, side_px: int = _CROP_PX) -> Pixels:
-    """A square of `reach_px` pixels to each side of the point, magnified to `side_px`, grey beyond the screen's edges.
+def crop(image: Pixels, point: Point) -> Pixels:
+    """The part of the screen around a point, magnified: wide, so that a row and the label beside a field stay in it.
 
-    The point is the centre of the middle pixel, whether or not it lies on the screen.
+    The part is moved to where it lies on the screen as a whole, so that the point need not be its middle.
     """
-    from PIL import Image
-
-    reach = reach_px or max(_LEAST_REACH_PX, round(min(image.shape[:2]) * _REACH_SHARE))
-    height, width = image.shape[:2]
-    left, top = math.floor(point.x) - reach, math.floor(point.y) - reach
-    cut = np.empty((2 * reach + 1, 2 * reach + 1, 3), np.uint8)
-    cut[:] = OUTSIDE
-    x0, x1 = max(left, 0), min(left + 2 * reach + 1, width)
-    y0, y1 = max(top, 0), min(top + 2 * reach + 1, height)
-    if x0 < x1 and y0 < y1:
-        cut[y0 - top : y1 - top, x0 - left : x1 - left] = image[y0:y1, x0:x1]
-    return np.asarray(Image.fromarray(cut).resize((side_px, side_px), Image.Resampling.BICUBIC))
+    return _cut(image, point)[0]
 
 
 def evidence(image: Pixels, proposal: Proposal) -> dict[str, Pixels]:
     """Named pictures: the screen with its marks, and a crop around each point ("crop", or "crop 1" and so on).
 
-    A crop's cross leaves its middle open, so that what lies under the point is seen. A drag has a crop for its end too.
+    Crosses leave their middle open, so that what lies under the point is seen. A drag has a crop for its end too.
     """
     from PIL import Image, ImageDraw
 
@@ -87,11 +76,30 @@ def evidence(image: Pixels, proposal: Proposal) -> dict[str, Pixels]:
         for name, point in ((f"crop{which}", action.point), (f"crop{which} end", action.to)):
             if point is None:
                 continue
-            picture = Image.fromarray(crop(image, point))
-            colour = RED if action.to is None else BLUE
-            _cross(ImageDraw.Draw(picture), (_CROP_PX / 2, _CROP_PX / 2), _CROP_PX // 6, _CROP_PX // 20, colour)
+            part, at = _cut(image, point)
+            picture = Image.fromarray(part)
+            arm = min(max(_LEAST_ARM_PX, round(part.shape[0] * _CROP_ARM_SHARE)), _MOST_ARM_PX)
+            _cross(ImageDraw.Draw(picture), at, arm, RED if action.to is None else BLUE)
             pictures[name] = np.asarray(picture)
     return pictures
+
+
+def _cut(image: Pixels, point: Point) -> tuple[Pixels, _Spot]:
+    """The magnified part around a point, and where in it the point lies."""
+    from PIL import Image
+
+    height, width = image.shape[:2]
+    if not height or not width:
+        return image, (0.0, 0.0)
+    wide = min(width, max(_LEAST_CROP_PX, round(width * _CROP_WIDTH_SHARE)))
+    high = min(height, max(_LEAST_CROP_PX, round(height * _CROP_HEIGHT_SHARE)))
+    x, y = _on_screen(point, image)
+    left = int(min(max(x - wide / 2, 0), width - wide))
+    top = int(min(max(y - high / 2, 0), height - high))
+    scale = min(max(1.0, _CROP_PX / wide), _MOST_MAGNIFIED)
+    size = (round(wide * scale), round(high * scale))
+    part = Image.fromarray(image[top : top + high, left : left + wide]).resize(size, Image.Resampling.BICUBIC)
+    return np.asarray(part), ((x - left) * scale, (y - top) * scale)
 
 
 def _with_points(proposal: Proposal) -> list[Action]:
@@ -109,9 +117,10 @@ def _widths(arm: int) -> tuple[int, int]:
     return line, line + 2 * max(1, round(line / 2))
 
 
-def _cross(draw: ImageDraw.ImageDraw, at: _Spot, arm: int, gap: int, colour: tuple[int, int, int] = RED) -> None:
+def _cross(draw: ImageDraw.ImageDraw, at: _Spot, arm: int, colour: tuple[int, int, int] = RED) -> None:
     line, rimmed = _widths(arm)
     x, y = at
+    gap = max(2, round(arm * _GAP_SHARE))
     for width, fill in ((rimmed, WHITE), (line, colour)):
         longer = arm + (rimmed - line) // 2 * (fill == WHITE)
         for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):

@@ -17,7 +17,7 @@ from typing import Any
 
 from foretell.gui import vision_answer, vision_prompt
 from foretell.gui.actions import Action
-from foretell.gui.history import History
+from foretell.gui.history import History, Step
 from foretell.gui.judgement import Critic, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.secrets import spellings
@@ -124,7 +124,7 @@ class VisionCritic:
                 history,
                 achieved=tuple(self._blotted(item) for item in history.achieved),
                 effect=self._blotted(history.effect),
-                steps=tuple(replace(step, action=self._blotted_action(step.action)) for step in history.steps),
+                steps=tuple(self._blotted_step(step) for step in history.steps),
             ),
         )
         return Request(
@@ -148,6 +148,10 @@ class VisionCritic:
             self.troubles[f"request:{outcome.kind.value}"] += 1
             raise CriticUnavailable(outcome.kind, outcome.message)
         return outcome
+
+    def _blotted_step(self, step: Step) -> Step:
+        intent = None if step.intent is None else self._blotted(step.intent)
+        return replace(step, action=self._blotted_action(step.action), intent=intent)
 
     def _blotted_action(self, action: Action) -> Action:
         return action if action.text is None else replace(action, text=self._blotted(action.text))

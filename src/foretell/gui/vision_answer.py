@@ -6,6 +6,7 @@ stand around it. Whatever could be understood in two ways is a misreading with i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +22,7 @@ MAX_CHARACTERS = 100_000  # no honest answer is longer
 SENTENCE_CHARACTERS = 600  # of each part of the rationale that are kept
 NEEDS_ERROR = 0.5  # from this chance on an answer has to say what is wrong
 
+_NUMBER = re.compile(r"(\d{0,3}[.,]?\d{1,12})\s*(%?)")
 _HEADINGS: Mapping[str, str] = {"under_mark": "Seen", "effect": "Effect", "serves_goal": "Goal"}
 
 
@@ -74,15 +76,25 @@ def read_object(data: Mapping[str, Any]) -> Answer | Unreadable:
     for name in RATIONALE:
         if not isinstance(data[name], str) or not _line(data[name]):
             return Unreadable(Misread.BAD_KEYS, f"{name} must be a sentence or two")
-    p_bad = data["p_bad"]
-    if isinstance(p_bad, bool) or not isinstance(p_bad, int | float) or not 0.0 <= p_bad <= 1.0:
-        return Unreadable(Misread.BAD_NUMBER, f"p_bad must be a plain number from 0 to 1, got {repr(p_bad)[:40]}")
+    p_bad = _chance(data["p_bad"])
+    if p_bad is None:
+        message = f"p_bad must be a plain number from 0 to 1, got {repr(data['p_bad'])[:40]}"
+        return Unreadable(Misread.BAD_NUMBER, message)
     error = _error(data["error"])
     if isinstance(error, Unreadable):
         return error
     if error is None and p_bad >= NEEDS_ERROR:
         return Unreadable(Misread.BAD_ERROR, f"with p_bad at {p_bad:g}, error must name what is wrong")
-    return Answer(float(p_bad), error, {name: _line(data[name]) for name in RATIONALE})
+    return Answer(p_bad, error, {name: _line(data[name]) for name in RATIONALE})
+
+
+def _chance(value: Any) -> float | None:
+    """The chance that a value states: a number from 0 to 1, also as text, or a percentage with its sign."""
+    if isinstance(value, str) and (written := _NUMBER.fullmatch(value.strip())):
+        value = float(written[1].replace(",", ".")) / (100.0 if written[2] else 1.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        return None
+    return float(value)
 
 
 def _error(value: Any) -> ErrorClass | Unreadable | None:

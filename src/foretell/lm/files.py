@@ -3,7 +3,8 @@
 `requests.jsonl` holds one line a request: its `id` and what `Request.to_dict` gives. Whoever answers writes lines to
 any `answers*.jsonl` beside it: `{"id": ..., "text": "..."}`, or for a request with choices
 `{"id": ..., "choice_probs": {"A": 0.7, ...}}`; `prompt_tokens`, `answer_tokens`, `seconds` and `money` may be added.
-`{"id": ..., "error": "..."}` says that there will be no answer. The last line about a request counts.
+`{"id": ..., "error": "..."}` says that there will be no answer. The last line about a request counts. Pictures, where
+they may be written, lie in `pictures/` under the digests by which requests name them.
 """
 
 from __future__ import annotations
@@ -19,34 +20,48 @@ from foretell.lm.model import Failure, Reply, Request, Trouble, Usage, amount, c
 
 REQUESTS = "requests.jsonl"
 ANSWERS = "answers*.jsonl"
+PICTURES = "pictures"
 
 
 class FileModel:
     """The model that answers in a folder. What it is asked and has no answer for is added to `requests.jsonl`.
 
-    `damaged` counts lines of answers, at the last `ask`, of which not even the id could be read. Pictures are not
-    written to files: a request that carries one is refused.
+    `damaged` counts lines of answers, at the last `ask`, of which not even the id could be read. Pictures are written
+    to files with `pictures` only: otherwise a request that carries one is refused.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pictures: bool = False) -> None:
         self.name = f"files:{folder}"
         self.folder = folder
+        self._pictures = pictures
         self.damaged = 0
 
     def ask(self, requests: Sequence[Request]) -> list[Reply | Failure]:
         if not requests:
             return []
         answers, self.damaged = read_answers(sorted(self.folder.glob(ANSWERS)))
-        missing = [request for request in requests if request.id not in answers and not request.has_images]
+        refused = [] if self._pictures else [request for request in requests if request.has_images]
+        missing = [request for request in requests if request.id not in answers and request not in refused]
         if missing:
             try:
+                for request in missing:
+                    write_pictures(self.folder / PICTURES, request)
                 write_requests(self.folder / REQUESTS, missing)
             except OSError as error:
                 unwritten = Failure(Trouble.UNREACHABLE, f"cannot write requests to {self.folder}: {error.strerror}")
                 answers |= {request.id: unwritten for request in missing}
         told = f"no answer yet: write it to {self.folder / 'answers.jsonl'} and ask again"
-        answers |= {request.id: Failure(Trouble.REFUSED, TEXT_ONLY) for request in requests if request.has_images}
+        answers |= {request.id: Failure(Trouble.REFUSED, TEXT_ONLY) for request in refused}
         return [_fitting(request, answers.get(request.id, Failure(Trouble.MISSING, told))) for request in requests]
+
+
+def write_pictures(folder: Path, request: Request) -> None:
+    """Write the pictures of a request that the folder does not hold yet, named by their digests."""
+    for image in (image for message in request.messages for image in message.images):
+        path = folder / f"{image.digest}.{image.media.partition('/')[2]}"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(image.data)
 
 
 def write_requests(path: Path, requests: Iterable[Request]) -> int:

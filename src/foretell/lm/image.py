@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 _STARTS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff", "image/webp": b"RIFF"}
-TEXT_ONLY = "this kind of model is asked in text only: use an openai: endpoint that takes pictures"
+TEXT_ONLY = "this model is asked in text only: use an openai: endpoint that sees, or files:FOLDER?pictures=yes"
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,10 @@ def _base_of(adapter: Path, given: str | None) -> str:
 
 
 def _files(rest: str, options: _Options) -> LanguageModel:
-    return FileModel(Path(rest).expanduser())
+    pictures = options.get("pictures", "no")
+    if pictures not in ("yes", "no"):
+        raise BadModelName(f"pictures is yes or no, got {pictures!r}")
+    return FileModel(Path(rest).expanduser(), pictures == "yes")
 
 
 def _number(options: _Options, name: str) -> float | None:
@@ -151,5 +154,5 @@ _ENDPOINT_OPTIONS = (
 _MAKERS: Mapping[str, tuple[tuple[str, ...], Callable[[str, _Options], LanguageModel]]] = {
     "openai": (_ENDPOINT_OPTIONS, _openai),
     "local": (("adapter", "base", "dtype", "device"), _local),
-    "files": ((), _files),
+    "files": (("pictures",), _files),
 }
