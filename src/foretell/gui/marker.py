@@ -1,6 +1,6 @@
 """The proposed points drawn on the screenshot, and a magnified crop around each: what a critic, or a person, looks at.
 
-A red cross, open in its middle, marks where something is pressed, a blue arrow where something is dragged, each with a
+A red diagonal cross, open in its middle, marks where something is pressed, a blue arrow what is dragged, each with a
 white rim so that it shows on any ground. Where there are several, each has its number. A point beyond the edge is drawn
 at the edge, one that is nowhere (infinite, or no number) not at all.
 """
@@ -22,7 +22,7 @@ RED = (230, 0, 0)
 BLUE = (0, 70, 230)
 WHITE = (255, 255, 255)
 _ARM_SHARE, _LEAST_ARM_PX, _MOST_ARM_PX = 0.03, 7, 40  # a cross's arm, of the screen's shorter side
-_GAP_SHARE = 0.4  # of a cross's arm that is left open around the point
+_GAP_SHARE = 0.45  # of a cross's arm that is left open around the point
 _CROP_WIDTH_SHARE, _CROP_HEIGHT_SHARE, _LEAST_CROP_PX = 0.6, 0.25, 64  # a crop's part of the screen
 _CROP_PX, _MOST_MAGNIFIED, _CROP_ARM_SHARE = 1024, 4.0, 0.15  # its width afterwards, and a cross's arm in it
 
@@ -118,12 +118,13 @@ def _widths(arm: int) -> tuple[int, int]:
 
 
 def _cross(draw: ImageDraw.ImageDraw, at: _Spot, arm: int, colour: tuple[int, int, int] = RED) -> None:
+    """Four diagonal arms that begin beside the point: the line of text that it lies on stays readable."""
     line, rimmed = _widths(arm)
     x, y = at
     gap = max(2, round(arm * _GAP_SHARE))
     for width, fill in ((rimmed, WHITE), (line, colour)):
         longer = arm + (rimmed - line) // 2 * (fill == WHITE)
-        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        for dx, dy in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
             ends = (x + dx * gap, y + dy * gap, x + dx * longer, y + dy * longer)
             draw.line(ends, fill=fill, width=width)
 

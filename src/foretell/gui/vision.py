@@ -80,7 +80,7 @@ class VisionCritic:
 
     def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
         """The model's judgement, or CriticUnavailable."""
-        pictures = self._pictures(observation, proposal)
+        pictures = self.pictures(observation, proposal)
         request = self.request(observation, proposal, history, pictures)
         before = replace(self.totals)
         self.totals.judged += 1
@@ -131,7 +131,8 @@ class VisionCritic:
             vision_prompt.messages(told, encoded), schema=vision_prompt.schema(), max_tokens=self._max_tokens
         )
 
-    def _pictures(self, observation: Observation, proposal: Proposal) -> Mapping[str, Pixels]:
+    def pictures(self, observation: Observation, proposal: Proposal) -> Mapping[str, Pixels]:
+        """What the model is shown of a proposal, by name."""
         if not proposal.actions:
             return {"screen": observation.image}
         from foretell.gui.marker import evidence
