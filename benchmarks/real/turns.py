@@ -1,7 +1,9 @@
-"""Several benches on one GPU: any number may work on it, but while one times, it is alone.
+"""Several benches on one GPU: any number may work on it, but while one has a candidate in hand, it is alone.
 
-A bench that prepares, checks or makes inputs holds the device's lock with others; its worker holds it alone for the
-timed pairs. Starting a judge for each problem takes longer than timing its kernels, and that is what overlaps.
+A bench that starts a judge and makes inputs holds the device's lock with others; from loading a candidate until its
+outcome it holds it alone. Waiting comes before the candidate is loaded, and never within a command that the judge
+times: it would take the wait for time that the candidate hides. Starting a judge for each problem takes longer than
+timing its kernels, and that is what overlaps.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from foretell.kernels.protocols import Build
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import BadTask
 
-TIMED = "pairs"  # the worker's command under which it times
+FIRST = "load"  # the worker's command with which a candidate begins
 
 
 class Turns:
@@ -40,26 +42,22 @@ class Turns:
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the device alone, inside `together`."""
+    def alone(self) -> None:
+        """Hold the device alone until the end of the `together` that this is called in."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_SH)
 
 
 class TimedAlone(WorkerHandle):
-    """A worker whose timed runs have the device alone."""
+    """A worker whose candidates have the device alone."""
 
     def __init__(self, turns: Turns, platform: str = CUDA) -> None:
         super().__init__(platform)
         self._turns = turns
 
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
-        with self._turns.alone() if command["do"] == TIMED else nullcontext():
-            return super().ask(timeout_s, **command)
+        if command["do"] == FIRST:
+            self._turns.alone()
+        return super().ask(timeout_s, **command)
 
 
 class InTurns:
