@@ -256,7 +256,7 @@ def test_problems_run_at_their_small_sizes(name: str) -> None:
     assert all(bool(each.isfinite().all()) for each in outputs if each.is_floating_point())
 
 
-def test_a_bench_that_times_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bench_is_alone_from_loading_a_candidate_until_its_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(tmp_path / "lock")
     other = os.open(tmp_path / "lock", os.O_RDWR)
 
@@ -274,9 +274,9 @@ def test_a_bench_that_times_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(WorkerHandle, "ask", asked)
     worker = TimedAlone(turns)
     with turns.together():
-        assert worker.ask(1.0, do="check") == {"shared": True, "alone": False}
+        assert worker.ask(1.0, do="task") == {"shared": True, "alone": False}
+        assert worker.ask(1.0, do="load") == {"shared": False, "alone": False}
         assert worker.ask(1.0, do="pairs") == {"shared": False, "alone": False}
-        assert worker.ask(1.0, do="check") == {"shared": True, "alone": False}
     assert is_free(fcntl.LOCK_EX)
     os.close(other)
 
