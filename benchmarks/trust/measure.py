@@ -7,11 +7,11 @@ command can be repeated until it says that all is done. SET.json is the acceptan
 What the parts show is written to FOLDER/trust.json every time.
 
 Parts: `guards` (controls, all of which must be ok, and exploits, none of which may be ok with a speedup beyond the best
-control's: one that patches the clock of a process in which it is not timed is an honest kernel), `throughput`
-(candidates per second of 150 Triton and 150 CUDA candidates: 12 and 25 are asked), `retest` (two passes over 60: 0.5 %
-median is asked), `faults` (160 honest candidates with 40 hostile ones among them, and some whose processes are killed:
-160 clean results are asked), `acceptance` (speedups by replay and by `worker`, the share that is replayed, reasons for
-`live`).
+control's: one that patches the clock of a process in which it is not timed is an honest kernel), `starts` (seconds
+until processes stand ready), `throughput` (candidates per second: 12 of Triton and 25 of CUDA are asked), `retest`
+(two passes over 60: 0.5 % median is asked), `labels` (300 rows of the corpus: 1 % median is asked), `faults` (160
+honest candidates with 40 hostile ones among them, and some whose processes are killed: 160 clean results are asked),
+`acceptance` (speedups by replay and by `worker`, the share that is replayed, reasons for `live`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.gpu_bench import draw
 from foretell.kernels.bench.gpu.bench import GpuBench
-from foretell.kernels.bench.gpu.handle import WorkerHandle
+from foretell.kernels.bench.gpu.handle import Spares, WorkerHandle
+from foretell.kernels.bench.gpu.trusted.process import JOB
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement
@@ -39,6 +43,7 @@ from foretell.kernels.task import Task
 
 REPLAY = replace(GPU_BENCH, method="replay")
 KILL_EVERY = 97  # commands to replayers: about one replayer in ten candidates is killed
+LABELS = 300
 UNEARNED = 1.05  # times the best control's speedup
 Row = dict[str, Any]
 
@@ -101,12 +106,40 @@ def guards(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
             rows.add(row_of(keys[candidate.id], outcome))
 
 
+def starts(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    """How long it takes until so many processes stand ready that were begun at once, and until they are gone."""
+    Spares(count=1).take().ending()  # the server that they are forked from imports torch
+    for count in (1, 2, 4, 8, 16):
+        if str(count) in rows.done or over():
+            continue
+        spares, started = Spares(job=JOB, count=count), time.perf_counter()
+        spares.fill()
+        waiting: list[Any] = [talk.connection for talk in spares._waiting]
+        answers, ready_s = [], []
+        while waiting:
+            for connection in wait(waiting):
+                waiting.remove(connection)
+                ready_s.append(time.perf_counter() - started)
+                answers.append(json.loads(connection.recv_bytes()))  # type: ignore[union-attr]
+        closed = time.perf_counter()
+        for talk in spares.close():
+            talk.ending()
+        rows.add({
+            "key": str(count), "count": count, "ready_s": [round(each, 3) for each in ready_s],
+            "opened_s": round(statistics.median(each["opened_s"] for each in answers), 3),
+            "rehearsed_s": round(statistics.median(each["rehearsed_s"] for each in answers), 3),
+            "ended_s": round(time.perf_counter() - closed, 3),
+        })  # fmt: skip
+
+
 def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
     """Seconds are counted per task, from its first candidate to its last, with all builds and recordings begun."""
-    for language in ("triton", "cuda"):
-        drawn = draw(language, 150, seed=24)
+    for language, count, every in (("triton", 2080, 6), ("cuda", 666, 3)):  # as in benchmarks.gpu_bench, fewer tasks
+        drawn = dict(list(draw(language, count, seed=24).items())[::every])
         with closing(GpuBench(REPLAY)) as bench:
             todo = {name: c for name, c in drawn.items() if f"{language} {name}" not in rows.done}
+            if todo:
+                bench.warm_up()
             for name, candidates in todo.items():
                 bench.expect(get(name, "gpu"), candidates)
             for name, candidates in todo.items():
@@ -114,15 +147,19 @@ def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespa
                     return
                 started = time.perf_counter()
                 bench.prepare(get(name, "gpu"))
-                opened = time.perf_counter()
+                opened, waited_s = time.perf_counter(), bench.waited_for_build_s
                 outcomes = [outcome for _, outcome in bench.measure(get(name, "gpu"), candidates)]
                 judge = bench._judge
                 rows.add({
                     "key": f"{language} {name}", "language": language, "candidates": len(outcomes),
                     "opening_s": round(opened - started, 3), "wall_s": round(time.perf_counter() - opened, 3),
+                    "waited_for_build_s": round(bench.waited_for_build_s - waited_s, 3),
                     "statuses": dict(Counter(o.status.value for o in outcomes)),
                     "trusts": dict(Counter(str(o.trust) for o in outcomes)),
                     "spent_s": {n: round(v, 3) for n, v in (judge[1].spent_s if judge else {}).items()},
+                    "judged_s": round(sum(o.cost.wall_s for o in outcomes), 3),
+                    "pairs": sum(len(t.candidate_us) for o in outcomes for t in o.timings),
+                    "messages": dict(Counter(f"{o.status.value}: {o.message[:80]}" for o in outcomes if not o.ok)),
                 })  # fmt: skip
 
 
@@ -217,10 +254,35 @@ def acceptance(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespa
                     return
 
 
+def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    """Rows of the corpus that are `ok`, drawn at random, against the speedups that it has (by the method `worker`)."""
+    from foretell.kernels.corpus.table import read_file
+
+    columns = ["id", "task", "language", "source", "status", "speedup"]
+    corpus = [row for row in read_file(Path("data/corpus_gpu.parquet"), columns) if row["status"] == "ok"]
+    corpus.sort(key=lambda row: (row["task"], row["language"], row["id"]))
+    chosen = np.random.default_rng(24).choice(len(corpus), LABELS, replace=False)
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for number in sorted(chosen):
+        groups[corpus[number]["task"]].append(corpus[number])
+    with closing(GpuBench(REPLAY)) as bench:
+        for name, group in groups.items():
+            todo = {r["id"]: r for r in group if f"{r['language']} {r['id']}" not in rows.done}
+            candidates = {Candidate(name, r["language"], r["source"]): r for r in todo.values()}
+            for candidate, outcome in measured(bench, get(name, "gpu"), list(candidates), over):
+                row = candidates[candidate]
+                more = {"task": name, "label": row["speedup"]}
+                rows.add(row_of(f"{row['language']} {row['id']}", outcome, **more))
+            if over():
+                return
+
+
 PARTS: dict[str, Callable[[Rows, Callable[[], bool], argparse.Namespace], None]] = {
     "guards": guards,
+    "starts": starts,
     "throughput": throughput,
     "retest": retest,
+    "labels": labels,
     "faults": faults,
     "acceptance": acceptance,
 }
@@ -247,6 +309,12 @@ def summary(folder: Path) -> dict[str, Any]:
     passes = [{r["key"][2:]: r["speedup"] for r in parts["retest"] if r["key"][0] == n and r["speedup"]} for n in "01"]
     apart = [abs(passes[0][key] / passes[1][key] - 1) for key in passes[0] if key in passes[1]]
     found["retest"] |= {"both": len(apart), "median_difference": statistics.median(apart) if apart else None}
+    labelled = [row["speedup"] / row["label"] for row in parts["labels"] if row["speedup"]]
+    found["labels"] |= {
+        "statuses": dict(Counter(row["status"] for row in parts["labels"])),
+        "median_ratio": statistics.median(labelled) if labelled else None,
+        "median_difference": statistics.median(abs(each - 1) for each in labelled) if labelled else None,
+    }
     for kind in ("alone", "mixed", "killed"):
         honest = [row for row in parts["faults"] if row.get("kind") == kind and not row["fault"]]
         found["faults"][kind] = dict(Counter(row["status"] for row in honest))

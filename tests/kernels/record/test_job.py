@@ -20,7 +20,7 @@ from foretell.kernels.program import VERSION
 from foretell.kernels.program_check import check_signature
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record import Reason, record
-from foretell.kernels.record.job import answer, decoded, request, serve
+from foretell.kernels.record.job import answer, decoded, decoded_all, request, serve
 from foretell.kernels.record.replay import replay
 from foretell.kernels.tasks import load
 
@@ -75,13 +75,19 @@ def test_a_problem_file_and_its_candidate(problem: Path) -> None:
 def test_a_recording_travels_as_bytes(problem: Path) -> None:
     task = load(problem)
     question = request(task, task.workloads[0], CANDIDATE, language_of(CANDIDATE), H200)
-    recording = decoded(serve(json.dumps(question).encode()))
+    recording, again = decoded_all(serve(json.dumps([question, question]).encode()), 2)
+    assert again.ok
     here = record(task, task.workloads[0], CANDIDATE, "torch", H200)
     assert recording.program is not None and here.program is not None
     assert to_bytes(recording.program) == to_bytes(here.program)
     reads = "def kernel(x):\n    return x * x.sum().item()\n"
     refused = decoded(answer(request(task, task.workloads[0], reads, "torch", H200)))
     assert refused.refusal is not None and refused.refusal.reason is Reason.DEPENDS_ON_DATA
+    first = request(task, task.workloads[0], reads, "torch", H200)
+    (only,) = decoded_all(serve(json.dumps([first, question]).encode()), 2)
+    assert only.refusal is not None and only.refusal.reason is Reason.DEPENDS_ON_DATA
+    (short,) = decoded_all(serve(json.dumps([question]).encode()), 2)
+    assert short.refusal is not None and short.refusal.reason is Reason.FORGED
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from foretell.extras import is_installed
 from foretell.kernels.device import Device
 from foretell.kernels.languages.extension.toolchain import nvcc
 from foretell.kernels.profiles import RECORDED
-from foretell.kernels.record.apart import record_apart
+from foretell.kernels.record.apart import record_all_apart, record_apart
 from foretell.kernels.record.job import decoded, encoded, request
 from foretell.kernels.record.refusal import Reason, Recording, is_own_fault
 from foretell.kernels.sandbox import NoSandbox, required
@@ -40,17 +40,39 @@ def recording_of(task: Task, workload: Workload, source: str | None, language: s
     Refusals are kept if they come from the code alone; those that another package or compiler may lift, as long as
     both are the same. What the machine was to blame for is tried anew.
     """
-    question = request(task, workload, source, language, device)
-    lasting = _path(question)
-    kept = _kept(lasting) or _kept(here := _path([question, _surroundings()]))
+    kept = _found(task, workload, source, language, device)
     if kept is not None:
         return kept
     recording = record_apart(task, workload, source, language, device)
-    if recording.refusal is None or recording.refusal.reason in _LASTING:
-        _keep(lasting, encoded(recording))
-    elif is_own_fault(recording.refusal):
-        _keep(here, encoded(recording))
+    _store(recording, task, workload, source, language, device)
     return recording
+
+
+def recordings_of(task: Task, source: str | None, language: str, device: Device) -> list[Recording]:
+    """As `recording_of` for every workload of a task up to the first that is refused; one process makes them all."""
+    workloads = [*task.workloads, *task.extra]
+    kept = [_found(task, workload, source, language, device) for workload in workloads]
+    recordings = [recording for recording in kept if recording is not None]
+    if len(recordings) < len(workloads):
+        recordings = record_all_apart(task, workloads, source, language, device)
+        for workload, recording in zip(workloads, recordings, strict=False):
+            _store(recording, task, workload, source, language, device)
+    return recordings
+
+
+def _found(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording | None:
+    question = request(task, workload, source, language, device)
+    return _kept(_path(question)) or _kept(_path([question, _surroundings()]))
+
+
+def _store(
+    recording: Recording, task: Task, workload: Workload, source: str | None, language: str, device: Device
+) -> None:
+    question = request(task, workload, source, language, device)
+    if recording.refusal is None or recording.refusal.reason in _LASTING:
+        _keep(_path(question), encoded(recording))
+    elif is_own_fault(recording.refusal):
+        _keep(_path([question, _surroundings()]), encoded(recording))
 
 
 def _kept(path: Path) -> Recording | None:

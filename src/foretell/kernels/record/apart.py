@@ -1,8 +1,9 @@
-"""Recording in the sandbox: one process per recording, whose answer is read as one reads a stranger's file."""
+"""Recording in the sandbox: one process per candidate, whose answer is read as one reads a stranger's file."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import diagnostics, plain
 from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.profiles import RECORDER_LIMITS
-from foretell.kernels.record.job import decoded, request
+from foretell.kernels.record.job import decoded_all, request
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
 
@@ -41,13 +42,25 @@ def record_apart(
 
     `server` has torch imported; by default it is the one that builders use.
     """
+    return record_all_apart(task, [workload], source, language, device, server)[0]
+
+
+def record_all_apart(
+    task: Task,
+    workloads: Sequence[Workload],
+    source: str | None,
+    language: str,
+    device: Device,
+    server: ForkServer | None = None,
+) -> list[Recording]:
+    """As `record_apart` for each of these workloads up to the first that is refused, all in one process."""
     from foretell.kernels.bench.gpu.builders import build_server, prepare_extensions
 
     if source is not None and is_extension(source):
         prepare_extensions(source)
     problem = built.problem_of(task.spec)
     folder = built.built_dir(source or "", problem=problem)
-    asked = json.dumps(request(task, workload, source, language, device)).encode()
+    asked = json.dumps([request(task, workload, source, language, device) for workload in workloads]).encode()
     try:
         job = (server or build_server()).submit(
             _JOB, asked, RECORDER_LIMITS, built.KEPT if source else (), folder if folder.is_dir() else None
@@ -55,11 +68,14 @@ def record_apart(
         result = job.result()
     except JobFailed as failure:
         reason, words = _ENDINGS.get(failure.ending, (Reason.FAILED, f"its process {failure.ending}"))
-        return Recording(refusal=Refusal(reason, plain(f"{words}: {failure}", SENTENCE_CHARACTERS)))
-    recording = decoded(result.answer)
-    if recording.ok and source and not folder.is_dir():
+        return [Recording(refusal=Refusal(reason, plain(f"{words}: {failure}", SENTENCE_CHARACTERS)))]
+    recordings = decoded_all(result.answer, len(workloads))
+    if source and not folder.is_dir() and all(recording.ok for recording in recordings):
         built.keep(source, result.files, problem)
-    return recording if recording.refusal is None else replace(recording, refusal=_shown(recording.refusal, source))
+    return [
+        recording if recording.refusal is None else replace(recording, refusal=_shown(recording.refusal, source))
+        for recording in recordings
+    ]
 
 
 def _shown(refusal: Refusal, source: str | None) -> Refusal:

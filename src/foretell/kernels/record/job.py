@@ -95,10 +95,18 @@ def request(task: Task, workload: Workload, source: str | None, language: str, d
 
 
 def serve(payload: bytes) -> bytes:
-    """Answer a `request` in JSON with a recording, in a sandboxed process: with no GPU and caches of its own."""
+    """Answer `request`s in JSON, one line each, in a sandboxed process: with no GPU and caches of its own.
+
+    What follows a request that is refused is not looked at.
+    """
     os.environ.update(CUDA_VISIBLE_DEVICES="", TRITON_CACHE_DIR=str(cache_dir() / "triton"))
     built.settle(cache_dir())
-    return answer(json.loads(payload))
+    answers = []
+    for asked in json.loads(payload):
+        answers.append(answer(asked))
+        if not json.loads(answers[-1])["programs"]:
+            break
+    return b"\n".join(answers)
 
 
 def answer(asked: Mapping[str, Any]) -> bytes:
@@ -123,6 +131,18 @@ def encoded(recording: Recording) -> bytes:
         "cpu_seconds": recording.cpu_seconds,
     }
     return json.dumps(plain).encode()
+
+
+def decoded_all(answers: bytes, count: int) -> list[Recording]:
+    """The recordings in what `serve` answers to so many requests, up to the first that is refused."""
+    recordings = []
+    for line in answers.split(b"\n", count)[:count]:
+        recordings.append(decoded(line))
+        if not recordings[-1].ok:
+            return recordings
+    if len(recordings) < count:
+        return [Recording(refusal=Refusal(Reason.FORGED, "it does not answer all that was asked"))]
+    return recordings
 
 
 def decoded(answer: bytes) -> Recording:

@@ -75,6 +75,7 @@ class Replay:
     def setup(self, weights: Mapping[str, Any]) -> None:
         """Make the state from weights by name."""
         self._buffers = {}
+        self._streams.clear()
         for weight in self._program.weights:
             if weight.name not in weights:
                 raise ReplayError(f"the weight {weight.name} is missing")
@@ -87,6 +88,7 @@ class Replay:
         if len(inputs) != len(self._program.inputs):
             raise ReplayError(f"it takes {len(self._program.inputs)} tensors, {len(inputs)} were given")
         self._buffers = dict(self._state)
+        self._streams.clear()
         for view, tensor in zip(self._program.inputs, inputs, strict=True):
             self._put(view, tensor)
         self._run_steps()
@@ -126,6 +128,8 @@ class Replay:
         self._buffers[buffer] = torch.full((size,), POISON, dtype=torch.uint8, device=self._device).untyped_storage()
 
     def _steps(self, steps: Sequence[Step]) -> None:
+        if self._device != "cpu":
+            self._stream(0)  # before a step makes another one the current stream
         for step in steps:
             with self._on(getattr(step, "stream", 0)):
                 self._step(step)

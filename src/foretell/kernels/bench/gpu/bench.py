@@ -15,17 +15,17 @@ from foretell.kernels.bench.gpu.apart import JudgeApart
 from foretell.kernels.bench.gpu.builders import BuilderPool
 from foretell.kernels.bench.gpu.device import detect_gpu
 from foretell.kernels.bench.gpu.exhibit import Arena
-from foretell.kernels.bench.gpu.handle import DeviceLost, Worker, WorkerHandle
+from foretell.kernels.bench.gpu.handle import DeviceLost, Spares, Worker, WorkerHandle
 from foretell.kernels.bench.gpu.judge import Judge
 from foretell.kernels.bench.gpu.memory import DeviceFull, MemoryFull, is_full, is_out_of_memory
 from foretell.kernels.bench.gpu.platform import Cuda, Platform, name_of
 from foretell.kernels.bench.gpu.server import data_of
 from foretell.kernels.bench.gpu.trusted.judge import NotReplayed, ReplayJudge
-from foretell.kernels.bench.gpu.trusted.process import REPLAYER_JOB
+from foretell.kernels.bench.gpu.trusted.process import JOB, REPLAYER
 from foretell.kernels.bench.gpu.trusted.recorder import Recorder
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
-from foretell.kernels.cost.recordings import recording_of
+from foretell.kernels.cost.recordings import recordings_of
 from foretell.kernels.device import Device
 from foretell.kernels.languages.diagnostics import plain
 from foretell.kernels.measurement import IN_PROCESS, TRUST, TRUST_REASON, Cost, Measurement, Status
@@ -67,7 +67,8 @@ class GpuBench:
         self._worker: Worker = worker or WorkerHandle(name_of(self._platform))
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge | JudgeApart | ReplayJudge] | None = None
-        self._recorder = Recorder(recording_of, builders or self.device.cores) if effort.method == REPLAY else None
+        self._recorder = Recorder(recordings_of, builders or self.device.cores) if effort.method == REPLAY else None
+        self._spares = Spares(name_of(self._platform), JOB, effort.replay_spares) if effort.method == REPLAY else None
         self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
@@ -114,8 +115,10 @@ class GpuBench:
         return future
 
     def warm_up(self) -> None:
-        """Start the worker and the builders' server now, so that the first measurement does not wait for them."""
-        if self._effort.method != REPLAY:
+        """Start the worker, or processes for replays, now, so that the first measurement does not wait for them."""
+        if self._spares is not None:
+            self._spares.fill()
+        else:
             self._worker.start()
 
     def prepare(self, task: Task) -> None:
@@ -128,6 +131,12 @@ class GpuBench:
             self._recorder.close()
         self._retire()
         self._worker.close()
+        self._end_spares()
+
+    def _end_spares(self) -> None:
+        """End the processes that stand ready, and wait until they have given back the device's memory."""
+        for talk in self._spares.close() if self._spares is not None else ():
+            talk.ending()
 
     @property
     def worker_starts(self) -> int:
@@ -176,8 +185,9 @@ class GpuBench:
     def _replay_judge(self, task: Task, recorder: Recorder) -> ReplayJudge:
         platform, data = name_of(self._platform), data_of(task)
 
-        def start(job: str, spares: int = 0) -> Worker:
-            return WorkerHandle(platform, job, spares, data if job != REPLAYER_JOB else ())
+        def start(role: str) -> Worker:
+            reads = role != REPLAYER and bool(data)
+            return WorkerHandle(platform, Spares(platform, JOB, 0, data) if reads else self._spares)
 
         return ReplayJudge(task, self.device, self._effort, self._platform, start, recorder)
 
@@ -211,6 +221,7 @@ class GpuBench:
         self._retire()
         self._worker.stop()
         self._worker.await_end()
+        self._end_spares()
         self._arena = Arena(self._platform)
         self._platform.let_go()
 

@@ -63,26 +63,65 @@ class Worker(Protocol):
     def close(self) -> None: ...
 
 
-class WorkerHandle:
-    """One worker process on one GPU, and spare ones that have their contexts ready for when the first is replaced.
+class Spares:
+    """Processes of one job that stand ready behind the sandbox's walls: what they need is imported, and a context made.
 
-    All are behind the sandbox's walls. Raises NoSandbox if foreign code cannot be walled in here.
+    Raises NoSandbox if foreign code cannot be walled in here.
 
     Args:
-        platform: The name of the platform that the process makes for itself.
+        platform: The name of the platform that each process makes for itself.
         job: The function that serves in it.
-        spares: How many spare processes are kept.
-        data: Files that it may read beside those that all may.
+        count: How many are kept.
+        data: Files that they may read beside those that all may.
     """
 
     def __init__(
-        self, platform: str = CUDA, job: str = WORKER_JOB, spares: int = 1, data: tuple[Path, ...] = ()
+        self, platform: str = CUDA, job: str = WORKER_JOB, count: int = 1, data: tuple[Path, ...] = ()
     ) -> None:
         self._server = gpu_server(data)
-        self._job, self._spare_count = job, spares
-        self._opening = opening_of(platform)
+        self._job, self._count, self._opening = job, count, opening_of(platform)
+        self._waiting: list[Conversation] = []
+
+    def take(self) -> Conversation:
+        """A process that nobody else has, one that is ready if there is any. Raises DeviceLost if none can be had."""
+        self._waiting = [talk for talk in self._waiting if talk.alive]
+        ready = [talk for talk in self._waiting if talk.connection.poll(0)]
+        talk = (ready or self._waiting or [self._launch()])[0]
+        self._waiting = [other for other in self._waiting if other is not talk]
+        return talk
+
+    def fill(self) -> None:
+        """Start what is missing, without waiting for it. Raises DeviceLost if none can be started."""
+        while len(self._waiting) < self._count:
+            self._waiting.append(self._launch())
+
+    def close(self) -> list[Conversation]:
+        """Hang up on all that wait, and return them: they end in a while."""
+        gone, self._waiting = self._waiting, []
+        for talk in gone:
+            talk.hang_up()
+        return gone
+
+    def _launch(self) -> Conversation:
+        try:
+            talk = self._server.converse(self._job, GPU_PROCESS_LIMITS)
+            send(talk.connection, self._opening, START_TIMEOUT_S)
+        except (JobFailed, OSError) as failure:
+            raise DeviceLost(f"no worker can be started: {failure}") from failure
+        return talk
+
+
+class WorkerHandle:
+    """One worker process on one GPU at a time, taken from spare ones when it is replaced.
+
+    Args:
+        platform: The name of the platform that the process makes for itself.
+        spares: Where processes are taken from, for others too; by default it has one spare process of its own.
+    """
+
+    def __init__(self, platform: str = CUDA, spares: Spares | None = None) -> None:
+        self._spares, self._shares = spares or Spares(platform), spares is not None
         self._talk: Conversation | None = None
-        self._spares: list[Conversation] = []
         self._gone: list[Conversation] = []
         self._problem = ""
         self.starts = 0
@@ -92,24 +131,14 @@ class WorkerHandle:
         if self.alive:
             return
         self.stop()
-        self._spares = [spare for spare in self._spares if spare.alive]
-        self._talk = self._spares.pop(0) if self._spares else self._launch()
+        self._talk = self._spares.take()
+        self._spares.fill()
         self.starts += 1
         try:
             self._receive(START_TIMEOUT_S)
         except WorkerFailed as failure:
             raise DeviceLost(f"no worker starts: {failure}; {WITHOUT_WALLS}") from failure
-        while len(self._spares) < self._spare_count:
-            self._spares.append(self._launch())
         self._gone = [talk for talk in self._gone if not talk.ended]
-
-    def _launch(self) -> Conversation:
-        try:
-            talk = self._server.converse(self._job, GPU_PROCESS_LIMITS)
-            send(talk.connection, self._opening, START_TIMEOUT_S)
-        except (JobFailed, OSError) as failure:
-            raise DeviceLost(f"no worker can be started: {failure}") from failure
-        return talk
 
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         """Send a command and return the answer; WorkerFailed with the candidate's status otherwise."""
@@ -171,12 +200,10 @@ class WorkerHandle:
         self._gone.clear()
 
     def close(self) -> None:
-        """Stop the worker and the spare ones, and wait for them."""
+        """Stop the worker and its own spare ones, and wait for them."""
         self.stop()
-        for spare in self._spares:
-            spare.hang_up()
-        self._gone += self._spares
-        self._spares = []
+        if not self._shares:
+            self._gone += self._spares.close()
         self.await_end()
 
 

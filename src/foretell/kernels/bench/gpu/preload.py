@@ -10,6 +10,9 @@ import torch._subclasses.fake_tensor
 import torch.utils._python_dispatch  # noqa: F401
 
 import foretell.cuda
+import foretell.kernels.bench.gpu.trusted.live
+import foretell.kernels.bench.gpu.trusted.replayer
+import foretell.kernels.bench.gpu.trusted.source_job
 import foretell.kernels.library
 import foretell.kernels.record.tracing
 import foretell.kernels.tasks.runtime  # noqa: F401

@@ -9,13 +9,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+import torch
+
 from foretell.kernels.bench.gpu import settings
+from foretell.kernels.bench.gpu.channel import send
 from foretell.kernels.bench.gpu.handle import WorkerFailed, WorkerHandle, opening_of
 from foretell.kernels.bench.gpu.platform import name_of
+from foretell.kernels.bench.gpu.trusted import commands
 from foretell.kernels.bench.gpu.trusted.commands import Lent, _fault
 from foretell.kernels.bench.gpu.trusted.judge import ReplayJudge
 from foretell.kernels.candidate import Candidate
@@ -39,11 +42,10 @@ EFFORT = GpuEffort(
 
 
 class LocalProcess:
-    """A job of the trusted bench in this process. `asked` is what it was asked; `starts` counts fresh ones."""
+    """A role of the trusted bench in this process. `asked` is what it was asked; `starts` counts fresh ones."""
 
-    def __init__(self, job: str, platform: Host) -> None:
-        self._make = import_module(job.partition(":")[0]).make
-        self.platform, self.job = platform, job
+    def __init__(self, role: str, platform: Host) -> None:
+        self.platform, self.role = platform, role
         self.starts, self.asked = 0, []  # type: ignore[var-annotated]
         self._obey: Any = None
         self._lent: Any = None
@@ -57,7 +59,7 @@ class LocalProcess:
             self.starts += 1
             self._lent = Lent(self.platform)
             with settings.under(settings.current()):  # a process of its own would keep what it sets to itself
-                self._obey = self._make(self.platform, self._lent)
+                self._obey = commands.role(self.role)(self.platform, self._lent)
 
     def stop(self) -> None:
         self._obey = self._lent = None
@@ -66,6 +68,9 @@ class LocalProcess:
 
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         token, memory = command.pop("token"), command.pop("memory", None)
+        if command["do"] == "become":
+            assert command["role"] == self.role
+            return {"token": token}
         self.asked.append(command["do"])
         if command["do"] == "lend":
             self._lent.borrow(command["name"], os.dup(memory), command["size"])
@@ -86,6 +91,7 @@ class _Talk:
 
         def child() -> None:
             ours.close()
+            torch.set_num_threads(1)  # the threads of this process's OpenMP are not in a fork of it
             job(theirs)
 
         self._process = multiprocessing.get_context("fork").Process(target=child, daemon=True)
@@ -116,27 +122,26 @@ class _Talk:
         return Ending.DIED, f"died with exit code {self._process.exitcode}"
 
 
-class ForkedWorker(WorkerHandle):
-    """As `WorkerHandle`, without walls: the job is a function of this process, which may be hostile."""
+class _Forks:
+    """Forks of this process that serve a job, with the interface of `Spares`."""
 
-    def __init__(self, job: str | Callable[[socket.socket], None], platform: Host) -> None:
-        if isinstance(job, str):
-            module, _, function = job.partition(":")
-            job = getattr(import_module(module), function)
-        self._function: Any = job
-        self._opening = opening_of(name_of(platform))
-        self._talk, self._spares, self._gone = None, [], []
-        self._spare_count = 0
-        self._problem = ""
-        self.starts = 0
+    def __init__(self, job: Callable[[socket.socket], None], platform: Host) -> None:
+        self._job, self._opening = job, opening_of(name_of(platform))
 
-    def _launch(self) -> Any:
-        from foretell.kernels.bench.gpu.channel import send
-
-        talk = _Talk(self._function)
+    def take(self) -> _Talk:
+        talk = _Talk(self._job)
         with suppress(OSError):
             send(talk.connection, self._opening, 10.0)
         return talk
+
+    def fill(self) -> None:
+        pass
+
+
+def forked(job: str | Callable[[socket.socket], None], platform: Host) -> WorkerHandle:
+    """A worker without walls: processes for a role, or a function of this process, which may be hostile."""
+    spares: Any = _Forks(commands.serve if isinstance(job, str) else job, platform)
+    return WorkerHandle(spares=spares)
 
 
 @lru_cache(maxsize=64)
@@ -162,12 +167,15 @@ def judge_of(
     platform = platform or Host()
     workers: dict[str, list[Any]] = {}
 
-    def started(job: str, spares: int) -> Any:
-        worker = (start or LocalProcess)(job, platform)
-        workers.setdefault(job.rpartition(".")[2].partition(":")[0], []).append(worker)
+    def started(role: str) -> Any:
+        worker = (start or LocalProcess)(role, platform)
+        workers.setdefault(role, []).append(worker)
         return worker
 
-    return ReplayJudge(task, DEVICE, replace(EFFORT, **changes), platform, started, record), workers
+    def record_all(task: Task, source: str | None, language: str, device: Device) -> list[Recording]:
+        return [record(task, workload, source, language, device) for workload in (*task.workloads, *task.extra)]
+
+    return ReplayJudge(task, DEVICE, replace(EFFORT, **changes), platform, started, record_all), workers
 
 
 def judged(task: Task, source: str, **details: Any) -> Measurement:

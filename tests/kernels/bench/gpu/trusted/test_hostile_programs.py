@@ -17,6 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from foretell.kernels.bench.gpu.channel import receive_descriptor
 from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerFailed
 from foretell.kernels.bench.gpu.trusted import replayer
 from foretell.kernels.candidate import Candidate
@@ -27,7 +28,7 @@ from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, Workload
 from tests.kernels.bench.gpu.host import softmax
-from tests.kernels.bench.gpu.trusted.local import ForkedWorker, LocalProcess, judge_of, recorded
+from tests.kernels.bench.gpu.trusted.local import LocalProcess, forked, judge_of, recorded
 from tests.kernels.bench.gpu.trusted.toy import COLS, ROWS, ToyHost, program_of
 from tests.kernels.programs import mutated_document, opened, sealed
 
@@ -69,7 +70,7 @@ def test_kernels_of_every_kind_get_their_verdict_and_nothing_crosses_to_the_next
 def test_a_replayer_that_dies_hangs_or_loses_its_device_is_replaced() -> None:
     names = ["dies", "softmax", "hangs", "faults"]
     programs = {name: program_of(name) for name in names} | {"softmax at last": program_of("softmax")}
-    outcomes = verdicts(programs, ForkedWorker, run_timeout_s=8.0)
+    outcomes = verdicts(programs, forked, run_timeout_s=8.0)
     assert [outcome.status for outcome in outcomes.values()] == [
         Status.CRASH, Status.OK, Status.TIMEOUT, Status.CRASH, Status.OK,
     ], [outcome.message for outcome in outcomes.values()]  # fmt: skip
@@ -175,10 +176,9 @@ def _answering(answer: Callable[[dict[str, Any]], bytes]) -> Callable[[socket.so
         connection.send_bytes(b'{"ready": "CPU"}')
         while True:
             command = pickle.loads(connection.recv_bytes())
-            if command["do"] == "lend":
-                from foretell.kernels.bench.gpu.channel import receive_descriptor
-
-                os.close(receive_descriptor(connection, 10.0))
+            if command["do"] in ("become", "lend"):
+                if command["do"] == "lend":
+                    os.close(receive_descriptor(connection, 10.0))
                 connection.send_bytes(json.dumps({"token": command["token"]}).encode())
                 continue
             os.write(connection.fileno(), answer(command))
@@ -209,9 +209,9 @@ LIES: dict[str, Callable[[dict[str, Any]], bytes]] = {
 def test_a_replayer_that_lies_gains_nothing(lie: str) -> None:
     made: list[Any] = []
 
-    def start(job: str, platform: Any) -> Any:
-        is_candidate = "replayer" in job and not made
-        worker = ForkedWorker(_answering(LIES[lie]), platform) if is_candidate else LocalProcess(job, platform)
+    def start(role: str, platform: Any) -> Any:
+        is_candidate = role == "replayer" and not made
+        worker = forked(_answering(LIES[lie]), platform) if is_candidate else LocalProcess(role, platform)
         made.append(worker)
         return worker
 
@@ -248,8 +248,8 @@ class _FailsOnce(LocalProcess):
 def test_a_failure_of_the_reference_is_not_held_against_a_candidate_unless_it_changed_inputs() -> None:
     made: list[Any] = []
 
-    def start(job: str, platform: Any) -> Any:
-        made.append((_FailsOnce if len(made) == 2 else LocalProcess)(job, platform))
+    def start(role: str, platform: Any) -> Any:
+        made.append((_FailsOnce if len(made) == 2 else LocalProcess)(role, platform))
         return made[-1]
 
     programs = {"softmax": program_of("softmax"), "spoils": program_of("spoils_later")}
@@ -311,8 +311,8 @@ def test_the_replayer_holds_no_seeds_and_its_job_knows_no_source() -> None:
     assert judge.judge(Candidate("softmax", "cuda", "softmax")).ok
     keys = {key for command in commands for key in command}
     assert keys == {
-        "do", "token", "name", "size", "memory", "workload", "program", "inputs", "outputs", "weights", "precision",
-        "cudnn_tf32", "sets", "set", "captured", "order",
+        "do", "token", "role", "name", "size", "memory", "workload", "program", "inputs", "outputs", "weights",
+        "precision", "cudnn_tf32", "sets", "set", "captured", "order",
     }  # fmt: skip
     assert {command["name"] for command in commands if command["do"] == "lend"} == {"inputs", "outputs"}
     assert not hasattr(replayer, "runtime_of")

@@ -147,9 +147,9 @@ def test_a_live_candidate_that_computes_after_it_said_it_was_done_is_wrong() -> 
     made: list[Late] = []
     timers: list[threading.Timer] = []
 
-    def start(job: str, platform: Any) -> Any:
-        made.append(Late(job, platform))
-        made[-1].is_candidate = "live" in job and any("live" in worker.job for worker in made[:-1])
+    def start(role: str, platform: Any) -> Any:
+        made.append(Late(role, platform))
+        made[-1].is_candidate = role == "live" and any(worker.role == "live" for worker in made[:-1])
         return made[-1]
 
     source = kernel("if float(x.sum()) > 1e30:\n    return x\nreturn torch.softmax(x, 1)")

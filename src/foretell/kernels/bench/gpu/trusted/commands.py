@@ -1,6 +1,7 @@
 """The loop of a process of the trusted bench: commands from the judge, one answer in JSON to each.
 
-Every command carries a token that its answer repeats, so that nothing can be answered before it was asked.
+Every command carries a token that its answer repeats, so that nothing can be answered before it was asked. A process
+makes its context and loads what every role uses before it is told its role (`become`), so that spare ones stand ready.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import json
 import os
 import pickle
 import socket
+import time
 from collections.abc import Callable
+from importlib import import_module
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -21,6 +25,7 @@ from foretell.kernels.store.locations import cache_dir
 _DESCRIPTOR_TIMEOUT_S = 10.0
 
 Obey = Callable[[dict[str, Any]], dict[str, Any] | None]
+Make = Callable[[Any, "Lent"], Obey]  # of a role: what obeys its commands on a platform, over lent memory
 
 
 class Lent:
@@ -39,25 +44,37 @@ class Lent:
         return [place.within(self._memories[name]) for place in places]
 
 
-def serve(channel: socket.socket, make: Callable[[Any, Lent], Obey]) -> None:
-    """Answer one judge until it hangs up. `make(platform, lent)` returns what obeys commands other than `lend`."""
+def role(name: str) -> Make:
+    """`replayer`, `live` or `source_job`: the module of that name in this package has it."""
+    made: Make = import_module(f"{__package__}.{name}").make
+    return made
+
+
+def serve(channel: socket.socket) -> None:
+    """Answer one judge until it hangs up."""
     connection = Connection(channel.detach())
     opening = json.loads(connection.recv_bytes())
     os.environ.update(CUDA_VISIBLE_DEVICES=opening["gpu"], TRITON_CACHE_DIR=str(cache_dir() / "triton"))
     faulthandler.disable()
     try:
         from foretell.kernels.bench.gpu.platform import named
+        from foretell.kernels.bench.gpu.trusted.replayer import rehearse
 
+        moments = [time.perf_counter()]
         platform = named(opening["platform"])
         name = platform.open()
         platform.forbid_persisting_l2()
+        moments.append(time.perf_counter())
+        rehearse(platform)
+        moments.append(time.perf_counter())
         lent = Lent(platform)
-        obey = make(platform, lent)
     except Exception as error:  # whatever keeps a process from starting is the machine's fault, and must be told
         text = f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS]
         _answer(connection, {"status": "infrastructure", "message": text, "sticky": True})
         raise
-    _answer(connection, {"ready": name})
+    opened_s, rehearsed_s = (later - earlier for earlier, later in pairwise(moments))
+    _answer(connection, {"ready": name, "opened_s": opened_s, "rehearsed_s": rehearsed_s})
+    obey: Obey | None = None
     while True:
         try:
             command: dict[str, Any] = pickle.loads(connection.recv_bytes())  # from the judge, who trusts himself
@@ -65,11 +82,14 @@ def serve(channel: socket.socket, make: Callable[[Any, Lent], Obey]) -> None:
             return
         token = command.pop("token")
         try:
+            answer: dict[str, Any] = {}
             if command["do"] == "lend":
                 descriptor = receive_descriptor(connection, _DESCRIPTOR_TIMEOUT_S)
                 lent.borrow(command["name"], descriptor, command["size"])
-                answer: dict[str, Any] = {}
+            elif command["do"] == "become":
+                obey = role(command["role"])(platform, lent)
             else:
+                assert obey is not None, "a process is told its role first"
                 answer = obey(command) or {}
             _answer(connection, {"token": token} | answer)
         except BaseException as error:

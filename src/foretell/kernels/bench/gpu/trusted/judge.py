@@ -18,7 +18,8 @@ from foretell.kernels.bench.gpu.memory import MemoryFull
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
-from foretell.kernels.bench.gpu.trusted.process import LIVE_JOB, REPLAYER_JOB, SOURCE_JOB, Process, ReferenceFailed
+from foretell.kernels.bench.gpu.trusted.process import LIVE as LIVE_ROLE
+from foretell.kernels.bench.gpu.trusted.process import REPLAYER, SOURCE, Process, ReferenceFailed
 from foretell.kernels.bench.gpu.trusted.recorder import Record
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.source import LibrarySource, ProblemSource, Source, fetch_weights
@@ -32,10 +33,10 @@ from foretell.kernels.measurement import LIVE, REPLAYED, TRUST, TRUST_REASON, Co
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.program import Program
 from foretell.kernels.record.refusal import Reason, Recording
-from foretell.kernels.task import Task, Workload
+from foretell.kernels.task import Task
 from foretell.kernels.tasks import gpumode
 
-Start = Callable[[str, int], Worker]  # of a job, with so many spare processes
+Start = Callable[[str], Worker]  # of a role
 
 _REFUSED = {Reason.BUILD: Status.COMPILE_ERROR, Reason.FORGED: Status.CHEAT}
 
@@ -52,8 +53,8 @@ class ReplayJudge:
         device: What is recorded for and measured on.
         effort: How hard it works.
         platform: The device's memory and streams, in this process.
-        start: A worker whose processes serve the job of that name, so many of them kept as spares.
-        record: Records a reference (no source) or candidate behind walls.
+        start: A worker for processes of that role.
+        record: Records a reference (no source) or candidate for every workload, behind walls.
 
     Raises NotReplayed if the task's reference has no Program that can be judged by.
     """
@@ -65,11 +66,12 @@ class ReplayJudge:
             raise NotReplayed("GPU MODE problems check results with code of their own")
         self._task, self._device, self._effort, self._platform = task, device, effort, platform
         self._record, self._start = record, start
-        programs = [self._reference(workload) for workload in (*task.workloads, *task.extra)]
-        self._candidate = Process(start(REPLAYER_JOB, effort.replay_spares))
-        self._weights = Process(start(SOURCE_JOB, 0))
+        self._waited_s = 0.0  # for recordings
+        programs = self._references()
+        self._candidate = self._process(REPLAYER)
+        self._weights = self._process(SOURCE)
         self._live: tuple[Process, Process] | None = None
-        self._scene = Scene(task, programs, platform, effort, Process(start(REPLAYER_JOB, 0), ReferenceFailed))
+        self._scene = Scene(task, programs, platform, effort, self._process(REPLAYER, ReferenceFailed))
         try:
             fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
             self._scene.open(self._source())
@@ -82,10 +84,14 @@ class ReplayJudge:
             self.close()
             raise
 
+    def _process(self, role: str, failure: type[WorkerFailed] = WorkerFailed) -> Process:
+        return Process(self._start(role), role, failure)
+
     @property
     def spent_s(self) -> dict[str, float]:
-        """Seconds that its processes were waited for, by command."""
-        spent: dict[str, float] = defaultdict(float)
+        """Seconds that its processes were waited for, by command, and that its own work took."""
+        spent: dict[str, float] = defaultdict(float, self._scene.spent_s)
+        spent["record"] += self._waited_s
         for process in (self._candidate, self._weights, self._scene.reference, *(self._live or ())):
             for name, value in process.spent_s.items():
                 spent[name] += value
@@ -138,29 +144,32 @@ class ReplayJudge:
             process.close()
         self._platform.let_go()
 
-    def _reference(self, workload: Workload) -> Program:
-        recording = self._record(self._task, workload, None, "torch", self._device)
-        if recording.program is None:
-            raise NotReplayed(f"its reference cannot be recorded: {recording.refusal}")
-        if recording.program.launches():
-            raise NotReplayed("its reference launches kernels of its own")
-        return recording.program
+    def _references(self) -> list[Program]:
+        """The reference's Program of each workload, timed ones first."""
+        programs = []
+        for recording in self._record(self._task, None, "torch", self._device):
+            if recording.program is None:
+                raise NotReplayed(f"its reference cannot be recorded: {recording.refusal}")
+            if recording.program.launches():
+                raise NotReplayed("its reference launches kernels of its own")
+            programs.append(recording.program)
+        return programs
 
     def _source(self) -> Source:
         if self._task.kind == "library":
             return LibrarySource(self._task, self._platform, self._scene.inputs)
-        return ProblemSource(self._task, Process(self._start(SOURCE_JOB, 0)), self._scene.inputs, self._effort)
+        return ProblemSource(self._task, self._process(SOURCE), self._scene.inputs, self._effort)
 
     def _judged(self, candidate: Candidate, hopeless_below: float | None) -> Measurement:
-        recordings = []
-        for stage in self._scene.stages:
-            recording = self._record(self._task, stage.workload, candidate.source, candidate.language, self._device)
+        started = time.perf_counter()
+        recordings = self._record(self._task, candidate.source, candidate.language, self._device)
+        self._waited_s += time.perf_counter() - started
+        for recording in recordings:
             refusal = recording.refusal
             if refusal is not None and refusal.reason in _REFUSED:
                 return Measurement(_REFUSED[refusal.reason], refusal.sentence)
             if refusal is not None:
                 return self._run_live(candidate, str(refusal), hopeless_below)
-            recordings.append(recording)
         return self._replayed(candidate, recordings, hopeless_below)
 
     def _replayed(
@@ -188,7 +197,7 @@ class ReplayJudge:
 
     def _run_live(self, candidate: Candidate, reason: str, hopeless_below: float | None) -> Measurement:
         if self._live is None:
-            self._live = Process(self._start(LIVE_JOB, 0), ReferenceFailed), Process(self._start(LIVE_JOB, 1))
+            self._live = self._process(LIVE_ROLE, ReferenceFailed), self._process(LIVE_ROLE)
         contest = LiveContest(self._scene, *self._live, self._effort)
         try:
             contest.open(self._task, candidate)

@@ -6,7 +6,6 @@ outputs as soon as they are said to be there.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,16 +13,10 @@ import torch
 
 from foretell.kernels.bench.gpu.session import Refused, poison
 from foretell.kernels.bench.gpu.trusted.commands import Lent, Obey
-from foretell.kernels.bench.gpu.trusted.commands import serve as serve_commands
 from foretell.kernels.bench.gpu.trusted.entries import entry
 from foretell.kernels.bench.gpu.watch import Watch, watch_for
 from foretell.kernels.record.recorder import tensors_in
 from foretell.kernels.tasks.trees import is_tensor, leaves, rebuilt
-
-
-def serve(channel: socket.socket) -> None:
-    """Serve one judge until it hangs up."""
-    serve_commands(channel, make)
 
 
 def make(platform: Any, lent: Lent) -> Obey:

@@ -13,9 +13,9 @@ from foretell.kernels.bench.gpu.trusted.stage import Room
 from foretell.kernels.bench.gpu.trusted.verdict import is_time
 from foretell.kernels.measurement import Status
 
-REPLAYER_JOB = "foretell.kernels.bench.gpu.trusted.replayer:serve"
-LIVE_JOB = "foretell.kernels.bench.gpu.trusted.live:serve"
-SOURCE_JOB = "foretell.kernels.bench.gpu.trusted.source_job:serve"
+JOB = "foretell.kernels.bench.gpu.trusted.commands:serve"
+REPLAYER, LIVE, SOURCE = "replayer", "live", "source_job"  # roles of a process
+BECOME_TIMEOUT_S = 60.0
 NOT_ASKED = "answered something that it was not asked"
 
 
@@ -28,11 +28,12 @@ class Process:
 
     Args:
         worker: Starts the processes and talks with them.
+        role: What they are to be.
         failure: What is raised if one fails.
     """
 
-    def __init__(self, worker: Worker, failure: type[WorkerFailed] = WorkerFailed) -> None:
-        self._worker, self._failure = worker, failure
+    def __init__(self, worker: Worker, role: str, failure: type[WorkerFailed] = WorkerFailed) -> None:
+        self._worker, self._role, self._failure = worker, role, failure
         self.spent_s: dict[str, float] = defaultdict(float)
 
     def renew(self) -> None:
@@ -41,6 +42,7 @@ class Process:
         self._worker.stop()
         self._worker.start()
         self.spent_s["start"] += time.perf_counter() - started
+        self.ask("become", BECOME_TIMEOUT_S, role=self._role)
 
     @property
     def alive(self) -> bool:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import socket
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from foretell.kernels.bench.gpu.session import Timed, is_sticky
+from foretell.kernels.bench.gpu.session import Timed, is_sticky, poison
 from foretell.kernels.bench.gpu.trusted.commands import Lent, Obey
-from foretell.kernels.bench.gpu.trusted.commands import serve as serve_commands
 from foretell.kernels.bench.gpu.trusted.player import Flags, Player, weights_by_name
 from foretell.kernels.bench.gpu.trusted.precise import Precise
 from foretell.kernels.program import Program
@@ -25,16 +23,31 @@ from foretell.kernels.program_codec import from_bytes
 from foretell.kernels.record.replay import ReplayError, copy_into
 
 
-def serve(channel: socket.socket) -> None:
-    """Serve one judge until it hangs up."""
-    serve_commands(channel, make)
-
-
 def make(platform: Any, lent: Lent) -> Obey:
     """What obeys the judge's commands: `program`, `check`, `prepare`, `run`, `batch`, `expect`, `close`."""
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     return Replayer(platform, lent).obey
+
+
+def rehearse(platform: Any) -> None:
+    """Do once what replaying does, on a few numbers: torch loads each kernel of its own when it is first used."""
+    stream, pool = platform.stream(), platform.graph_pool()
+    with platform.using(stream):
+        for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32):
+            poison(torch.empty(8, dtype=dtype, device=platform.device))
+        source = torch.full((8,), 1, dtype=torch.uint8, device=platform.device).view(torch.float32)
+    flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
+    platform.synchronize()
+    with contextlib.suppress(RuntimeError):  # nothing can be captured on the CPU
+        target = torch.empty_like(source)
+        timed = Timed(
+            platform, lambda: [source.clone()], flush, stream, pool, [target], [], contextlib.nullcontext()
+        )  # fmt: skip
+        timed.start()
+        timed.hand_over()
+        platform.synchronize()
+        timed.close()
 
 
 class Performance:

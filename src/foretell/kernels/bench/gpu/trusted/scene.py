@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +73,7 @@ class Scene:
         self.known: list[list[Known]] = [[] for _ in self.stages]
         self._source: Source | None = None
         self.methods: dict[int, str] = {}
+        self.spent_s: dict[str, float] = defaultdict(float)
 
     def side(self, programs: Sequence[Program]) -> Side:
         """Room for the outputs of all sets, and for the weights of the programs (which share their weights)."""
@@ -172,18 +175,19 @@ class Scene:
     def fill(self, index: int, number: int) -> None:
         """New data in every element of a set's inputs, by a seed of the operating system's; outputs are poisoned."""
         assert self._source is not None
-        self._source.draw(index, self.stages[index], number, int.from_bytes(os.urandom(7), "big"))
-        self._keep(index, number)
+        started = time.perf_counter()
+        stage = self.stages[index]
+        drawn = self._source.draw(index, stage, number, int.from_bytes(os.urandom(7), "big"))
+        stage.kept[number] = drawn or [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[number])]
+        self.poison(index, number)
+        self.spent_s["fill"] += time.perf_counter() - started
 
     def put(self, index: int, number: int, inputs: Sequence[Any]) -> None:
         """Known data in a set; outputs are poisoned."""
-        for target, value in zip(self.inputs.tensors(self.stages[index].inputs[number]), inputs, strict=True):
+        stage = self.stages[index]
+        for target, value in zip(self.inputs.tensors(stage.inputs[number]), inputs, strict=True):
             copy_into(target, value)
-        self._keep(index, number)
-
-    def _keep(self, index: int, number: int) -> None:
-        self._platform.synchronize()
-        self.stages[index].kept[number] = [t.clone() for t in self.inputs.tensors(self.stages[index].inputs[number])]
+        stage.kept[number] = list(inputs)
         self.poison(index, number)
 
     def poison(self, index: int, number: int) -> None:
@@ -206,16 +210,13 @@ class Scene:
     def verify(self, index: int, number: int, taken: list[Any] | None = None) -> Measurement | None:
         """Whether a candidate's outputs are right for the fresh data of a set, which must be untouched.
 
-        They are those in its ring, unless they were `taken` before.
+        They are those in its ring, unless they were `taken` before. The reference has run on this data too.
         """
-        stage = self.stages[index]
         got = self.taken(1, index, number) if taken is None else taken
         fault = self._changed_input(index, number)
         if fault:
             return fault
-        self.reference.ask("check", self._effort.task_timeout_s, workload=index, sets=[number])
-        own = [ring.clone() for ring in self.ring(0, index, number)]
-        known = Known("", stage.kept[number], self.expect(index, number), own)
+        known = Known("", self.stages[index].kept[number], self.expect(index, number), self.ring(0, index, number))
         return self._compared(index, got, known)
 
     def taken(self, side: int, index: int, number: int) -> list[Any]:
@@ -230,6 +231,13 @@ class Scene:
         return self._changed_input(index, number) or self._compared(index, got, known)
 
     def _compared(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
+        started = time.perf_counter()
+        try:
+            return self._mismatch(index, outputs, known)
+        finally:
+            self.spent_s["compare"] += time.perf_counter() - started
+
+    def _mismatch(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
         where = self.stages[index].workload.name
         where += f" on {known.distribution} numbers" if known.distribution not in ("", DRAWN) else ""
         for place, (got, expected, own) in enumerate(zip(outputs, known.expected, known.own, strict=True)):

@@ -18,9 +18,9 @@ from foretell.kernels.tasks.runtime import LibraryRuntime
 
 
 class Source(Protocol):
-    """Draws a set of inputs into lent memory: every element anew."""
+    """Draws a set of inputs into lent memory: every element anew. Returns copies that the judge alone has, if any."""
 
-    def draw(self, index: int, stage: Stage, number: int, seed: int) -> None: ...
+    def draw(self, index: int, stage: Stage, number: int, seed: int) -> list[Any] | None: ...
 
     def close(self) -> None: ...
 
@@ -31,10 +31,11 @@ class LibrarySource:
     def __init__(self, task: Task, platform: Platform, inputs: Room) -> None:
         self._runtime, self._platform, self._inputs = LibraryRuntime(task), platform, inputs
 
-    def draw(self, index: int, stage: Stage, number: int, seed: int) -> None:
-        drawn = self._runtime.inputs(stage.workload, seed, self._platform.device)
+    def draw(self, index: int, stage: Stage, number: int, seed: int) -> list[Any] | None:
+        drawn = list(self._runtime.inputs(stage.workload, seed, self._platform.device))
         for target, value in zip(self._inputs.tensors(stage.inputs[number]), drawn, strict=True):
             copy_into(target, value)
+        return drawn
 
     def close(self) -> None:
         """It holds nothing."""
@@ -52,10 +53,11 @@ class ProblemSource:
         self._process.lend("inputs", self._inputs, self._effort.open_timeout_s)
         self._ask("task", spec=self._task.spec, source=None, files={})
 
-    def draw(self, index: int, stage: Stage, number: int, seed: int) -> None:
+    def draw(self, index: int, stage: Stage, number: int, seed: int) -> list[Any] | None:
         if not self._process.alive:
             self._open()
         self._ask("draw", workload=index, seed=seed, inputs=stage.inputs[number])
+        return None
 
     def close(self) -> None:
         self._process.close()

@@ -6,13 +6,11 @@ candidate's process of this kind ends before anything of the candidate is run.
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import torch
 
 from foretell.kernels.bench.gpu.trusted.commands import Lent, Obey
-from foretell.kernels.bench.gpu.trusted.commands import serve as serve_commands
 from foretell.kernels.bench.gpu.trusted.entries import entry
 from foretell.kernels.languages.extension import is_bare
 from foretell.kernels.record.recorder import tensors_in
@@ -21,11 +19,6 @@ from foretell.kernels.record.replay import copy_into
 
 class NoWeight(Exception):
     """A model has no tensor of a name that its recording has."""
-
-
-def serve(channel: socket.socket) -> None:
-    """Serve one judge until it hangs up."""
-    serve_commands(channel, make)
 
 
 def make(platform: Any, lent: Lent) -> Obey:

@@ -13,6 +13,7 @@ from foretell.kernels.task import Task, Tolerance
 from foretell.kernels.tasks import kernelbench
 
 KERNELBENCH_FLOAT32 = Tolerance(1e-4, 1e-4, "what KernelBench accepts of float32 programs")
+_ELEMENTS_AT_A_TIME = 1 << 24
 REFERENCE_ERRORS = 4.0  # root mean square errors of the reference's own precision that an output may be off by
 
 
@@ -28,13 +29,35 @@ def allowed_error(torch: Any, expected: Any, own: Any, tolerance: Tolerance) -> 
     so that zeros are wrong where all values are small. `own` is what the reference returns in its own precision: what
     rounding does to it, by row, is allowed for besides.
     """
-    finite = torch.where(torch.isfinite(expected), expected, 0.0)
-    scale = min(1.0, float(finite.square().mean().sqrt())) if finite.numel() else 0.0
-    room = tolerance.absolute * scale + tolerance.relative * finite.abs()
-    error = own.double() - expected
-    error = torch.where(torch.isfinite(error), error, 0.0)
-    rows = error.square().mean(-1, keepdim=True) if error.dim() else error.square()
-    return room + REFERENCE_ERRORS * rows.sqrt()
+    return _room(torch, expected, own - expected, tolerance, _scale(torch, expected))[0]
+
+
+def _scale(torch: Any, expected: Any) -> float:
+    """Root mean square of the finite values, at most 1."""
+    if not expected.numel():
+        return 0.0
+    norm = float(torch.linalg.vector_norm(expected))
+    if not math.isfinite(norm):
+        norm = float(torch.linalg.vector_norm(torch.where(torch.isfinite(expected), expected, 0.0)))
+    return min(1.0, norm / math.sqrt(expected.numel()))
+
+
+def _room(torch: Any, expected: Any, error: Any, tolerance: Tolerance, scale: float) -> tuple[Any, bool]:
+    """How far each value may be off, by the reference's own errors, and whether all that is expected is finite."""
+    if not error.numel():
+        return error, True
+    rms = _rms_by_row(torch, error)
+    finite = bool(torch.isfinite(rms).all())
+    if not finite:
+        error, expected = (torch.where(torch.isfinite(each), each, 0.0) for each in (error, expected))
+        rms = _rms_by_row(torch, error)
+    return (expected.abs() * tolerance.relative).add_(tolerance.absolute * scale + REFERENCE_ERRORS * rms), finite
+
+
+def _rms_by_row(torch: Any, values: Any) -> Any:
+    if not values.dim():
+        return values.abs()
+    return torch.linalg.vector_norm(values, dim=-1, keepdim=True) / math.sqrt(values.shape[-1])
 
 
 def is_tame(torch: Any, expected: Any, own: Any, tolerance: Tolerance) -> bool:
@@ -53,23 +76,38 @@ def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance
 
     Whole numbers, NaN and infinities must be what is expected, or what the reference returns in its own precision.
     """
-    if not got.is_floating_point() and not got.is_complex():
-        wrong = (got != expected.to(got.dtype)) & (got != own)
+    if got.is_floating_point():
+        wrong = _floats_wrong(torch, got, expected, own, tolerance)
     elif got.is_complex():
         wrong = ~((got - expected).abs() <= tolerance.absolute + tolerance.relative * expected.abs())
     else:
-        value = got.double()
-        room = allowed_error(torch, expected, own, tolerance)
-        near = (value - expected).abs() <= torch.maximum(room, (own.double() - expected).abs())
-        odd = ~(torch.isfinite(expected) & torch.isfinite(own))
-        same = _same(torch, value, expected) | _same(torch, value, own.double())
-        wrong = ~torch.where(odd, same, near)
+        wrong = (got != expected.to(got.dtype)) & (got != own)
     count = int(wrong.sum())
     if count == 0:
         return ""
     first = int(wrong.reshape(-1).to(torch.int8).argmax())
     have, need = got.reshape(-1)[first].item(), expected.reshape(-1)[first].item()
     return f"{count} of {got.numel()} values are wrong; the first, number {first}, is {have:.6g}, expected {need:.6g}"
+
+
+def _floats_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance) -> Any:
+    """Where an output is too far off. Rows are taken a few at a time, because doubles may not fit into memory."""
+    if not got.numel():
+        return torch.zeros(0, dtype=torch.bool, device=got.device)
+    width = got.shape[-1] if got.dim() else 1
+    scale, step = _scale(torch, expected), max(1, _ELEMENTS_AT_A_TIME // width)
+    parts = (tensor.reshape(-1, width).split(step) for tensor in (got, expected, own))
+    return torch.cat([_rows_wrong(torch, *rows, tolerance, scale) for rows in zip(*parts, strict=True)])
+
+
+def _rows_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, scale: float) -> Any:
+    error = own - expected  # doubles, as are those expected
+    room, finite = _room(torch, expected, error, tolerance, scale)
+    near = (got - expected).abs_() <= torch.maximum(room, error.abs_(), out=room)
+    if finite:
+        return ~near
+    odd = ~(torch.isfinite(expected) & torch.isfinite(own))
+    return ~torch.where(odd, _same(torch, got, expected) | _same(torch, got, own), near)
 
 
 def _same(torch: Any, one: Any, other: Any) -> Any:
