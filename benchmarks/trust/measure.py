@@ -306,6 +306,14 @@ def summary(folder: Path) -> dict[str, Any]:
         whole_s = sum(row["wall_s"] + row["opening_s"] for row in rows)
         count = sum(row["candidates"] for row in rows)
         found["throughput"][language] = {"candidates": count, "per_second": count / whole_s if whole_s else None}
+    found["throughput"]["tasks"] = [
+        {name: row.get(name) for name in ("key", "candidates", "opening_s", "wall_s", "statuses", "trusts")}
+        for row in parts["throughput"]
+    ]
+    spent: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in parts["throughput"]:
+        spent[row["language"]].update(row.get("spent_s", {}))
+    found["throughput"]["spent_s"] = {name: {k: round(v, 2) for k, v in each.items()} for name, each in spent.items()}
     passes = [{r["key"][2:]: r["speedup"] for r in parts["retest"] if r["key"][0] == n and r["speedup"]} for n in "01"]
     apart = [abs(passes[0][key] / passes[1][key] - 1) for key in passes[0] if key in passes[1]]
     found["retest"] |= {"both": len(apart), "median_difference": statistics.median(apart) if apart else None}
@@ -318,6 +326,15 @@ def summary(folder: Path) -> dict[str, Any]:
     for kind in ("alone", "mixed", "killed"):
         honest = [row for row in parts["faults"] if row.get("kind") == kind and not row["fault"]]
         found["faults"][kind] = dict(Counter(row["status"] for row in honest))
+    verdicts = {row["key"]: row["status"] for row in parts["faults"]}
+    mixed = {
+        k.removeprefix("mixed "): v for k, v in verdicts.items() if f"alone {k.removeprefix('mixed ')}" in verdicts
+    }
+    found["faults"] |= {
+        "compared": len(mixed),
+        "same": sum(verdicts[f"alone {key}"] == status for key, status in mixed.items()),
+        "hostile_statuses": dict(Counter(row["status"] for row in parts["faults"] if row.get("fault"))),
+    }
     found["faults"]["hostile"] = {
         row["key"]: row["status"] for row in parts["faults"] if row.get("fault") and row["status"] in ("ok", "wrong")
     }

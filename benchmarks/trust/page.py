@@ -1,0 +1,186 @@
+"""docs/results/trust.md and benchmarks/results/trust.json from the rows of benchmarks.trust.measure.
+
+    python -m benchmarks.trust.page [FOLDER ...]
+
+Parts that a FOLDER has rows of replace those of trust.json; without one, the page is written from trust.json as it is.
+Rounds of the red team are kept by hand in benchmarks/results/trust_rounds.json, with where each is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.trust.measure import PARTS, Rows, summary
+
+RESULT, ROUNDS = Path("benchmarks/results/trust.json"), Path("benchmarks/results/trust_rounds.json")
+PAGE = Path("docs/results/trust.md")
+ASKED = {"triton": 12, "cuda": 25}
+HEAD = """\
+# Trusted replay, measured
+
+Made by `python -m benchmarks.trust.measure` on one H200 and `python -m benchmarks.trust.page`; data in
+`benchmarks/results/trust.json`. [How it works](../trusted_replay.md); what is covered at all, in the
+[threat model](../threat_model.md).
+"""
+
+
+def collected(folders: Sequence[Path], former: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known by the latest rows of each part."""
+    found = dict(former)
+    for folder in folders:
+        shown = summary(folder)
+        for part in PARTS:
+            if shown[part]["rows"]:
+                found[part] = shown[part]
+        if shown["unexplained_us"]:
+            found["unexplained_us"] = shown["unexplained_us"]
+        if (folder / "starts.jsonl").exists():
+            found["starts"] = {row["key"]: row for row in Rows(folder / "starts.jsonl").rows}
+    return found
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return [*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows), ""]
+
+
+def percent(value: float | None, digits: int = 2) -> str:
+    return "not measured" if value is None else f"{value:.{digits}%}"
+
+
+def counts(statuses: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none"
+
+
+def overview(data: Mapping[str, Any]) -> list[str]:
+    rows: list[tuple[str, str, str]] = []
+    guards = data.get("guards")
+    if guards:
+        passed = guards["controls"] - len(guards["refused"])
+        rows.append(("honest kernels that look odd, accepted", "all", f"{passed} of {guards['controls']}"))
+        rows.append((
+            "exploits of the former method with a speedup they did not earn", "0",
+            f"{len(guards['unearned'])} of {guards['exploits']}",
+        ))  # fmt: skip
+    for language, asked in ASKED.items():
+        speed = data.get("throughput", {}).get(language, {})
+        if speed.get("per_second"):
+            words = f"{speed['per_second']:.1f} ({speed['candidates']} candidates)"
+            rows.append((f"{language} candidates per second, end to end", f"{asked}", words))
+    if data.get("retest", {}).get("both"):
+        retest = data["retest"]
+        rows.append((
+            f"same candidates in two processes ({retest['both']}): apart, median", "0.5 %",
+            percent(retest["median_difference"]),
+        ))  # fmt: skip
+    labels = data.get("labels")
+    if labels:
+        rows.append((
+            f"labels of the corpus ({labels['rows']} rows): apart, median", "1 %", percent(labels["median_difference"]),
+        ))  # fmt: skip
+    faults = data.get("faults")
+    if faults:
+        rows.append((
+            "honest candidates with the verdict they have alone, among 40 hostile ones", "160 of 160",
+            f"{faults['same']} of {faults['compared']}",
+        ))  # fmt: skip
+    return table(("what", "asked", "measured"), rows)
+
+
+def speed(data: Mapping[str, Any]) -> list[str]:
+    found = data.get("throughput", {})
+    if not found.get("tasks"):
+        return []
+    lines = ["## Speed", "", "Builds and recordings of all tasks are begun first; seconds are those of the judge.", ""]
+    rows = [
+        (r["key"], r["candidates"], f"{r['opening_s']:.2f}", f"{r['wall_s']:.2f}",
+         f"{r['candidates'] / (r['opening_s'] + r['wall_s']):.1f}", counts(r["statuses"]), counts(r["trusts"]))
+        for r in found["tasks"]
+    ]  # fmt: skip
+    head = ("task", "candidates", "opening, s", "candidates, s", "per second", "statuses", "measured by")
+    lines += table(head, rows)
+    for language, spent in found["spent_s"].items():
+        largest = sorted(spent.items(), key=lambda item: -item[1])[:10]
+        lines.append(
+            f"Where the time went, {language}: {', '.join(f'{name} {value:.1f} s' for name, value in largest)}."
+        )
+    if data.get("starts"):
+        lines += ["", "Processes that stand ready, begun at once:", ""]
+        head = ("processes", "first ready, s", "all ready, s", "context, s", "rehearsal, s", "gone, s")
+        lines += table(head, [
+            (r["count"], r["ready_s"][0], r["ready_s"][-1], r["opened_s"], r["rehearsed_s"], r["ended_s"])
+            for r in sorted(data["starts"].values(), key=lambda row: row["count"])
+        ])  # fmt: skip
+    return [*lines, ""]
+
+
+def guarding(data: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = ["## Red team", ""]
+    head = ("round", "target", "attacks counted", "successes", "told in")
+    lines += table(head, [(r["round"], r["target"], r["counted"], r["successes"], r["told"]) for r in rounds])
+    lines += [
+        "The procedure is in `tests/redteam/README.md`; rounds go on until two in a row end without a success.",
+        "",
+    ]
+    guards = data.get("guards")
+    if guards:
+        refused = ", ".join(guards["refused"]) or "none"
+        lines += [
+            f"Controls: {guards['controls']}, refused: {refused}. Of {guards['exploits']} exploits written against the "
+            f"method `worker`, {len(guards['unearned'])} have a speedup beyond the best control's; "
+            f"{len(guards['without_effect'])} are `ok` without one, because what they patch is not in the process that "
+            "times them: an honest kernel remains.", "",
+        ]  # fmt: skip
+    left_open = data.get("unexplained_us")
+    if left_open:
+        lines += [
+            f"Batches by the judge's clock leave {left_open['median']:.0f} us (median) and at most "
+            f"{left_open['largest']:.0f} us unexplained by events, for honest candidates.", "",
+        ]  # fmt: skip
+    return lines
+
+
+def others(data: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    found = data.get("acceptance")
+    if found and found.get("rows"):
+        lines += ["## Kernels that others wrote", "", f"Measured by: {counts(found['trusts'])}.", ""]
+        lines += ["Why not by replay:", ""]
+        lines += [f"- {count}: {reason}" for reason, count in sorted(found["reasons"].items(), key=lambda i: -i[1])]
+        lines += ["", f"Statuses by replay: {counts(found['statuses'].get('replay', {}))}; by the method `worker`: "
+                  f"{counts(found['statuses'].get('worker', {}))}."]  # fmt: skip
+        apart = "; ".join(f"{trust} {percent(value)}" for trust, value in found["median_difference"].items())
+        lines += [f"Speedups of both methods apart, median: {apart or 'not measured'}.", ""]
+    labels = data.get("labels")
+    if labels:
+        words = f"Median of replayed speedup over label: {labels['median_ratio']:.4f}"
+        words += f"; apart, median {percent(labels['median_difference'])}."
+        lines += ["## Labels of the corpus", "", f"Statuses: {counts(labels['statuses'])}. {words}", ""]
+    faults = data.get("faults")
+    if faults:
+        lines += ["## Faults", "", f"Honest candidates alone: {counts(faults['alone'])}; among hostile ones: "
+                  f"{counts(faults['mixed'])}; with replayers that are killed: {counts(faults['killed'])}.",
+                  f"How hostile ones ended: {counts(faults['hostile_statuses'])}.", ""]  # fmt: skip
+    return lines
+
+
+def page(data: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> str:
+    lines = [HEAD, *overview(data), *guarding(data, rounds), *speed(data), *others(data)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="*")
+    arguments = parser.parse_args()
+    data = collected(arguments.folders, json.loads(RESULT.read_text()) if RESULT.exists() else {})
+    RESULT.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page(data, json.loads(ROUNDS.read_text())))
+
+
+if __name__ == "__main__":
+    main()
