@@ -110,8 +110,8 @@ def speed(data: Mapping[str, Any]) -> list[str]:
         )
     if data.get("starts"):
         lines += ["", "Processes that stand ready, begun at once:", ""]
-        head = ("processes", "first ready, s", "all ready, s", "context, s", "rehearsal, s", "gone, s")
-        lines += table(head, [
+        columns = ("processes", "first ready, s", "all ready, s", "context, s", "rehearsal, s", "gone, s")
+        lines += table(columns, [
             (r["count"], r["ready_s"][0], r["ready_s"][-1], r["opened_s"], r["rehearsed_s"], r["ended_s"])
             for r in sorted(data["starts"].values(), key=lambda row: row["count"])
         ])  # fmt: skip

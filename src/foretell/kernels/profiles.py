@@ -219,12 +219,13 @@ class GpuEffort:
     (docs/trusted_replay.md). A replay has `replay_sets` sets of inputs per workload, looks at up to
     `replay_configurations` of an autotuned kernel, and takes `replay_batches` batches by the judge's clock, of which
     the share `replay_clock_slack` and `replay_clock_slack_us` more may remain unexplained by events. Each candidate has
-    a new process; `replay_spares` stand ready.
+    a new process; `replay_spares` stand ready at most, one per core and `replay_spare_room_bytes` of device memory.
     """
 
     method: str = "worker"
     replay_sets: int = 4
-    replay_spares: int = 4
+    replay_spares: int = 12
+    replay_spare_room_bytes: int = 8 << 30
     replay_configurations: int = 16
     replay_batches: int = 3
     replay_clock_slack: float = 0.25

@@ -68,7 +68,7 @@ class GpuBench:
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge | JudgeApart | ReplayJudge] | None = None
         self._recorder = Recorder(recordings_of, builders or self.device.cores) if effort.method == REPLAY else None
-        self._spares = Spares(name_of(self._platform), JOB, effort.replay_spares) if effort.method == REPLAY else None
+        self._spares = Spares(name_of(self._platform), JOB, self._spare_count()) if effort.method == REPLAY else None
         self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
@@ -132,6 +132,11 @@ class GpuBench:
         self._retire()
         self._worker.close()
         self._end_spares()
+
+    def _spare_count(self) -> int:
+        """How many processes stand ready: each takes a core while it starts, and memory of the device."""
+        room = int(self.device.memory_bytes // self._effort.replay_spare_room_bytes)
+        return max(1, min(self._effort.replay_spares, os.cpu_count() or 1, room))
 
     def _end_spares(self) -> None:
         """End the processes that stand ready, and wait until they have given back the device's memory."""

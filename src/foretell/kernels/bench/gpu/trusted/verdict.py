@@ -96,8 +96,8 @@ def _floats_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tole
         return torch.zeros(0, dtype=torch.bool, device=got.device)
     width = got.shape[-1] if got.dim() else 1
     scale, step = _scale(torch, expected), max(1, _ELEMENTS_AT_A_TIME // width)
-    parts = (tensor.reshape(-1, width).split(step) for tensor in (got, expected, own))
-    return torch.cat([_rows_wrong(torch, *rows, tolerance, scale) for rows in zip(*parts, strict=True)])
+    rows = zip(*(tensor.reshape(-1, width).split(step) for tensor in (got, expected, own)), strict=True)
+    return torch.cat([_rows_wrong(torch, g, e, o, tolerance, scale) for g, e, o in rows])
 
 
 def _rows_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, scale: float) -> Any:
