@@ -67,7 +67,7 @@ class GpuBench:
         self._worker: Worker = worker or WorkerHandle(name_of(self._platform))
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge | JudgeApart | ReplayJudge] | None = None
-        self._recorder = Recorder(recordings_of, builders or self.device.cores) if effort.method == REPLAY else None
+        self._recorder = Recorder(recordings_of, builders or os.cpu_count() or 2) if effort.method == REPLAY else None
         self._spares = Spares(name_of(self._platform), JOB, self._spare_count()) if effort.method == REPLAY else None
         self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
