@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from foretell.api import audit as audit
     from foretell.api import explain as explain
     from foretell.api import forecast as forecast
     from foretell.api import measure as measure
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_API = frozenset({"BadInput", "explain", "forecast", "measure", "new_run", "open_run", "search", "task"})
+_API = frozenset({"BadInput", "audit", "explain", "forecast", "measure", "new_run", "open_run", "search", "task"})
 _TYPES = {"Task": "foretell.kernels.task", "Candidate": "foretell.kernels.candidate", "Run": "foretell.run"}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from foretell.auditing import audit
 from foretell.errors import BadInput
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     TaskLike = Task | str | Path
     CandidateLike = Candidate | str | Path
 
-__all__ = ["BadInput", "explain", "forecast", "measure", "new_run", "open_run", "search", "task"]
+__all__ = ["BadInput", "audit", "explain", "forecast", "measure", "new_run", "open_run", "search", "task"]
 DEVICE_EXPLAINED = "h200"
 
 

@@ -44,6 +44,7 @@ COMMANDS: Sequence[tuple[str, str]] = (
     ("record softmax mine.py", "gpu"),
     ("explain softmax mine.py", "gpu"),
     ("calibrate", "gpu"),
+    ("audit data/corpus_gpu.parquet", "data"),
     ("measure problem.py mine.py", "gpu"),
     ("forecast softmax mine.cpp", WORKS),
     ("forecast softmax mine.py --device h200", WORKS),

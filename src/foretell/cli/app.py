@@ -8,6 +8,7 @@ import typer
 
 from foretell.cli import (
     ask,
+    audit,
     calibrate,
     collect,
     doctor,
@@ -61,7 +62,22 @@ def _root(
     help_alone(context)
 
 
-for _verb in (search, ask, tell, measure, forecast, explain, record, tasks, report, replay, collect, calibrate, doctor):
+for _verb in (
+    search,
+    ask,
+    tell,
+    measure,
+    forecast,
+    explain,
+    record,
+    tasks,
+    report,
+    replay,
+    collect,
+    audit,
+    calibrate,
+    doctor,
+):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name)(getattr(_verb, _name))
 
