@@ -36,6 +36,7 @@ from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.handle import Spares, WorkerHandle
 from foretell.kernels.bench.gpu.trusted.process import JOB
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.corpus.plan import templates
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.profiles import GPU_BENCH
@@ -100,6 +101,8 @@ def guards(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     task = get("softmax", "gpu")
     entries = {f"control {e.name}": e for e in CONTROLS} | {f"exploit {e.name}": e for e in EXPLOITS}
     todo = {key: Candidate("softmax", e.language, e.source) for key, e in entries.items() if key not in rows.done}
+    if arguments.controls:
+        todo = {key: candidate for key, candidate in todo.items() if key.startswith("control")}
     keys = {candidate.id: key for key, candidate in todo.items()}
     with closing(GpuBench(REPLAY)) as bench:
         for candidate, outcome in measured(bench, task, list(todo.values()), over):
@@ -134,8 +137,8 @@ def starts(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
 
 def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
     """Seconds are counted per task, from its first candidate to its last, with all builds and recordings begun."""
-    for language, count, every in (("triton", 2080, 6), ("cuda", 666, 3)):  # as in benchmarks.gpu_bench, fewer tasks
-        drawn = dict(list(draw(language, count, seed=24).items())[::every])
+    for language, every in (("triton", 11), ("cuda", 6)):  # three tasks each: opening a task counts as well
+        drawn = dict(list(draw(language, 40 * len(templates(language)), seed=24).items())[::every])
         with closing(GpuBench(REPLAY)) as bench:
             todo = {name: c for name, c in drawn.items() if f"{language} {name}" not in rows.done}
             if todo:
@@ -167,7 +170,8 @@ def retest(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     for number in range(2):
         with closing(GpuBench(REPLAY)) as bench:
             for language in ("triton", "cuda"):
-                for name, candidates in draw(language, 30, seed=5).items():
+                every = {"triton": 8, "cuda": 6}[language]
+                for name, candidates in list(draw(language, 8 * len(templates(language)), seed=5).items())[::every]:
                     todo = [c for c in candidates if f"{number} {c.id}" not in rows.done]
                     for candidate, outcome in measured(bench, get(name, "gpu"), todo, over):
                         rows.add(row_of(f"{number} {candidate.id}", outcome, task=name))
@@ -206,16 +210,17 @@ def faults(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     names = ["softmax", "layernorm", "row_sum", "swiglu"]
     drawn = draw("triton", 40 * len(names) * 8, seed=2)
     honest = {name: drawn[name][:40] for name in names}
-    for kind in ("alone", "mixed", "killed"):
-        killer = Killer() if kind == "killed" else nullcontext()
-        with closing(GpuBench(REPLAY)) as bench, killer:
-            for name in names:
+    for name in names:
+        for kind in ("alone", "mixed", "killed"):
+            killer = Killer() if kind == "killed" else nullcontext()
+            with closing(GpuBench(REPLAY)) as bench, killer:
                 batch = [(f"{kind} {c.id}", "", c) for c in honest[name][: 10 if kind == "killed" else 40]]
                 if kind == "mixed":
                     for k, fault in enumerate(FAULTS[:10]):
                         text = f"{fault.source}\n# {name} {k}\nMARK_{name}_{k} = {k}\n"
                         hostile = Candidate(name, fault.language, text)
                         batch.insert(5 * k + 2, (f"{kind} {fault.name} {name}", fault.name, hostile))
+                bench.expect(get(name, "gpu"), [candidate for key, _, candidate in batch if key not in rows.done])
                 for key, fault_name, candidate in batch:
                     if key in rows.done:
                         continue
@@ -266,7 +271,8 @@ def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     for number in sorted(chosen):
         groups[corpus[number]["task"]].append(corpus[number])
     with closing(GpuBench(REPLAY)) as bench:
-        for name, group in groups.items():
+        for name in np.random.default_rng(1).permutation(sorted(groups)).tolist():  # a part of them is random too
+            group = groups[name]
             todo = {r["id"]: r for r in group if f"{r['language']} {r['id']}" not in rows.done}
             candidates = {Candidate(name, r["language"], r["source"]): r for r in todo.values()}
             for candidate, outcome in measured(bench, get(name, "gpu"), list(candidates), over):
@@ -374,14 +380,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--set", type=Path, help="the acceptance set")
     parser.add_argument("--seconds", type=float, default=380.0, help="start nothing new after that long")
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default=",".join(PARTS), help="names, each with seconds of its own as in retest:30")
+    parser.add_argument("--controls", action="store_true", help="of the guards only the controls")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + arguments.seconds
     chosen = arguments.parts.split(",")
-    for number, name in enumerate(chosen):
+    for number, part in enumerate(chosen):
         # Each part may use an equal share of what is left, so that one call shows something of all of them.
-        part_end = time.monotonic() + max(0.0, deadline - time.monotonic()) / (len(chosen) - number)
+        name, _, seconds = part.partition(":")
+        left_s = max(0.0, deadline - time.monotonic())
+        part_end = time.monotonic() + (min(left_s, float(seconds)) if seconds else left_s / (len(chosen) - number))
         try:
             PARTS[name](Rows(arguments.folder / f"{name}.jsonl"), partial(_is_over, part_end), arguments)
         except Exception as error:  # the other parts still count

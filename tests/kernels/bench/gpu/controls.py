@@ -1,11 +1,13 @@
 """Odd but honest kernels for the softmax task on a GPU: every one must pass, with nothing held against it.
 
-Here: Triton and the habits of people's Python. `controls_cuda` has those in CUDA C++. `CONTROLS` is both.
+Here: Triton and the habits of people's Python. `controls_cuda` has those in CUDA C++, `controls_forms` further forms of
+both. `CONTROLS` is all of them.
 """
 
 from __future__ import annotations
 
 from tests.kernels.bench.gpu.controls_cuda import CUDA_CONTROLS, Control
+from tests.kernels.bench.gpu.controls_forms import FORM_CONTROLS
 from tests.kernels.bench.gpu.exploit import BODY, HONEST
 
 _LAUNCH = "body[(x.shape[0],)](x, out, x.shape[1], B=triton.next_power_of_2(x.shape[1]))"
@@ -301,4 +303,4 @@ tables = {}""",
     ),
 )
 
-CONTROLS: tuple[Control, ...] = (*_STYLE, *_KERNELS, *CUDA_CONTROLS)
+CONTROLS: tuple[Control, ...] = (*_STYLE, *_KERNELS, *CUDA_CONTROLS, *FORM_CONTROLS)

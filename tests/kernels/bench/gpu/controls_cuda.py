@@ -14,8 +14,8 @@ class Control:
     source: str
 
 
-_HEAD = "import torch\n\nfrom foretell.cuda import compile\n\n"
-_FOLD = """
+HEAD = "import torch\n\nfrom foretell.cuda import compile\n\n"
+FOLD = """
 __device__ float fold(float v, bool peak) {
     __shared__ float part[32];
     for (int d = 16; d > 0; d >>= 1) {
@@ -52,17 +52,18 @@ def kernel(x):
 """
 
 
-def _cuda(name: str, device: str, host: str = _CALL) -> Control:
-    return Control(name, "cuda", f'{_HEAD}program = compile(r"""{device}""")\n\n\n{host.strip()}\n')
+def cuda(name: str, device: str, host: str = _CALL) -> Control:
+    """CUDA text and the host code that launches it."""
+    return Control(name, "cuda", f'{HEAD}program = compile(r"""{device}""")\n\n\n{host.strip()}\n')
 
 
 CUDA_CONTROLS = (
-    _cuda("a_block_a_row", _FOLD + _ROW),
-    _cuda("resident_blocks", _FOLD + _ROW, _CALL.replace("(x.shape[0],), (256,)", "(264,), (512,)")),
+    cuda("a_block_a_row", FOLD + _ROW),
+    cuda("resident_blocks", FOLD + _ROW, _CALL.replace("(x.shape[0],), (256,)", "(264,), (512,)")),
     Control(
         "compiled_on_the_first_call",
         "cuda",
-        f'from functools import lru_cache\n\n{_HEAD}SOURCE = r"""{_FOLD}{_ROW}"""\n\n\n'
+        f'from functools import lru_cache\n\n{HEAD}SOURCE = r"""{FOLD}{_ROW}"""\n\n\n'
         "@lru_cache(maxsize=None)\ndef built():\n    return compile(SOURCE)\n\n"
         + _CALL.replace("program.", "built().").rstrip()
         + "\n",
@@ -70,11 +71,11 @@ CUDA_CONTROLS = (
     Control(
         "compiled_with_options",
         "cuda",
-        f'{_HEAD}program = compile(r"""{_FOLD}{_ROW}""", ("--use_fast_math",))\n\n{_CALL}',
+        f'{HEAD}program = compile(r"""{FOLD}{_ROW}""", ("--use_fast_math",))\n\n{_CALL}',
     ),
-    _cuda(
+    cuda(
         "much_shared_memory",
-        _FOLD
+        FOLD
         + """
 extern "C" __global__ void body(const float* x, float* out, int rows, int cols) {
     extern __shared__ float kept[];
@@ -95,7 +96,7 @@ extern "C" __global__ void body(const float* x, float* out, int rows, int cols) 
 """,
         _CALL.replace("x.shape[1]))", "x.shape[1]), 100_000)"),
     ),
-    _cuda(
+    cuda(
         "atomics_into_zeroes",
         """
 extern "C" __global__ void sums(const float* x, const float* peak, float* total, int cols) {
@@ -130,7 +131,7 @@ def kernel(x):
     return out
 """,
     ),
-    _cuda(
+    cuda(
         "through_a_transposed_scratch",
         """
 extern "C" __global__ void turn(const float* x, float* out, int rows, int cols) {
@@ -167,7 +168,7 @@ def kernel(x):
     return out
 """,
     ),
-    _cuda(
+    cuda(
         "a_thread_a_row",
         """
 extern "C" __global__ void body(const float* x, float* out, int rows, int cols) {
@@ -182,9 +183,9 @@ extern "C" __global__ void body(const float* x, float* out, int rows, int cols) 
 """,
         _CALL.replace("(x.shape[0],), (256,)", "((x.shape[0] + 63) // 64,), (64,)"),
     ),
-    _cuda(
+    cuda(
         "two_programs",
-        _FOLD + _ROW,
+        FOLD + _ROW,
         'touch = compile(r"""extern "C" __global__ void clear(float* out, long long n) {\n'
         "    const long long i = (long long)blockIdx.x * 256 + threadIdx.x;\n"
         '    if (i < n) out[i] = 0.0f;\n}""")\n\n'
