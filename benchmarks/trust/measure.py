@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_bench import draw
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.handle import Spares, WorkerHandle
 from foretell.kernels.bench.gpu.trusted.process import JOB
@@ -94,6 +93,24 @@ def measured(bench: GpuBench, task: Task, candidates: Sequence[Candidate], over:
             return
 
 
+def sample(
+    language: str, per_task: int, seed: int, names: Sequence[str] | None = None, every: int = 1
+) -> dict[str, Any]:
+    """Distinct candidates of the tasks of these names, or of every so many tasks."""
+    rng, found = np.random.default_rng(seed), templates(language)
+    samples = {}
+    for name in names or list(found)[::every]:
+        settings = found[name].settings()
+        distinct: dict[str, Candidate] = {}
+        for index in rng.permutation(len(settings)):
+            candidate = found[name].candidate(settings[int(index)])
+            distinct.setdefault(candidate.id, candidate)
+            if len(distinct) == per_task:
+                break
+        samples[name] = list(distinct.values())
+    return samples
+
+
 def guards(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
     from tests.kernels.bench.gpu.controls import CONTROLS
     from tests.kernels.bench.gpu.exploits import EXPLOITS
@@ -138,7 +155,7 @@ def starts(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
 def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
     """Seconds are counted per task, from its first candidate to its last, with all builds and recordings begun."""
     for language, every in (("triton", 11), ("cuda", 6)):  # three tasks each: opening a task counts as well
-        drawn = dict(list(draw(language, 40 * len(templates(language)), seed=24).items())[::every])
+        drawn = sample(language, 40, seed=24, every=every)
         with closing(GpuBench(REPLAY)) as bench:
             todo = {name: c for name, c in drawn.items() if f"{language} {name}" not in rows.done}
             if todo:
@@ -171,7 +188,7 @@ def retest(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
         with closing(GpuBench(REPLAY)) as bench:
             for language in ("triton", "cuda"):
                 every = {"triton": 8, "cuda": 6}[language]
-                for name, candidates in list(draw(language, 8 * len(templates(language)), seed=5).items())[::every]:
+                for name, candidates in sample(language, 8, seed=5, every=every).items():
                     todo = [c for c in candidates if f"{number} {c.id}" not in rows.done]
                     for candidate, outcome in measured(bench, get(name, "gpu"), todo, over):
                         rows.add(row_of(f"{number} {candidate.id}", outcome, task=name))
@@ -208,8 +225,7 @@ def faults(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     from tests.kernels.bench.gpu.faults import FAULTS
 
     names = ["softmax", "layernorm", "row_sum", "swiglu"]
-    drawn = draw("triton", 40 * len(names) * 8, seed=2)
-    honest = {name: drawn[name][:40] for name in names}
+    honest = sample("triton", 40, seed=2, names=names)
     for name in names:
         for kind in ("alone", "mixed", "killed"):
             killer = Killer() if kind == "killed" else nullcontext()
