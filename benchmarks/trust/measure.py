@@ -94,12 +94,12 @@ def measured(bench: GpuBench, task: Task, candidates: Sequence[Candidate], over:
 
 
 def sample(
-    language: str, per_task: int, seed: int, names: Sequence[str] | None = None, every: int = 1
-) -> dict[str, Any]:
-    """Distinct candidates of the tasks of these names, or of every so many tasks."""
+    language: str, per_task: int, seed: int, tasks: int = 0, names: Sequence[str] = ()
+) -> dict[str, list[Candidate]]:
+    """Distinct candidates of the tasks of these names, or of so many tasks evenly spaced in the library."""
     rng, found = np.random.default_rng(seed), templates(language)
     samples = {}
-    for name in names or list(found)[::every]:
+    for name in names or list(found)[:: max(1, len(found) // tasks)][:tasks]:
         settings = found[name].settings()
         distinct: dict[str, Candidate] = {}
         for index in rng.permutation(len(settings)):
@@ -154,8 +154,8 @@ def starts(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
 
 def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
     """Seconds are counted per task, from its first candidate to its last, with all builds and recordings begun."""
-    for language, every in (("triton", 11), ("cuda", 6)):  # three tasks each: opening a task counts as well
-        drawn = sample(language, 40, seed=24, every=every)
+    for language in ("triton", "cuda"):  # opening a task counts as well
+        drawn = sample(language, 40, seed=24, tasks=4)
         with closing(GpuBench(REPLAY)) as bench:
             todo = {name: c for name, c in drawn.items() if f"{language} {name}" not in rows.done}
             if todo:
@@ -187,8 +187,7 @@ def retest(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     for number in range(2):
         with closing(GpuBench(REPLAY)) as bench:
             for language in ("triton", "cuda"):
-                every = {"triton": 8, "cuda": 6}[language]
-                for name, candidates in sample(language, 8, seed=5, every=every).items():
+                for name, candidates in sample(language, 8, seed=5, tasks=4).items():
                     todo = [c for c in candidates if f"{number} {c.id}" not in rows.done]
                     for candidate, outcome in measured(bench, get(name, "gpu"), todo, over):
                         rows.add(row_of(f"{number} {candidate.id}", outcome, task=name))
