@@ -129,7 +129,7 @@ def placed(elements: list[Element], size: tuple[int, int]) -> tuple[tuple[Elemen
         aim = ((left + right) / 2, (top + bottom) / 2) if inside and one.visible and not one.covered else None
         box = (left, top, max(0.0, right - left), max(0.0, bottom - top))
         found.append(replace(one, box=box, aim=aim, visible=one.visible and inside))
-    found = [replace(one, aim=None, covered=True) if _under_menu(one, found) else one for one in found]
+    found = [replace(one, aim=None, covered=True) if under_menu(one, found) else one for one in found]
     shown = sorted((one for one in found if one.visible and not one.covered), key=lambda one: one.box[2] * one.box[3])
 
     def top_at(point: Point) -> int:
@@ -145,7 +145,7 @@ def placed(elements: list[Element], size: tuple[int, int]) -> tuple[tuple[Elemen
     ), grid
 
 
-def _under_menu(element: Element, elements: Sequence[Element]) -> bool:
+def under_menu(element: Element, elements: Sequence[Element]) -> bool:
     """Whether an open menu lies over the middle of an element that is no part of it."""
     for menu in (one for one in elements if one.role == "menuitem" and one.ref != element.ref):
         items = [one for one in elements if one.parent == menu.ref and one.visible]

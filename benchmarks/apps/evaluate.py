@@ -215,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("the folder holds held-out applications: judge them with --held-out, which is logged")
     critic = EmbeddedCritic(CriticModel.load(options.model), pictures=False)
     limit = critic.model.threshold(BOUND)
-    path = options.folder / f"judged-{_digest(options.model)[:8]}.jsonl"
+    path = options.folder / f"judged-{digest(options.model)[:8]}.jsonl"
     said = judged(options.folder, rows, critic, limit, path)
     more = [details[row.id] for row in rows]
     summary = Figures(rows, said, more).summary()
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "name": options.name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "half": "held_out" if options.held_out else "development",
-        "model_sha256": _digest(options.model),
+        "model_sha256": digest(options.model),
         "rows_sha256": hashlib.sha256("".join(key(row) for row in rows).encode()).hexdigest(),
         "pictures_per_application": options.pictures or "all",
     }
@@ -236,7 +236,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps(line, indent=1))
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -20,7 +20,7 @@ from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason
-from foretell.gui.vision import CascadeCritic, CriticUnavailable, Totals, VisionCritic, at_endpoint, encode
+from foretell.gui.vision import CriticUnavailable, VisionCritic, at_endpoint, encode
 from foretell.gui.vision_answer import Answer, Misread, Unreadable
 from foretell.lm import Budget, Trouble
 from foretell.lm.endpoint import Endpoint
@@ -374,40 +374,3 @@ class _Model:
 
     def ask(self, requests: Any) -> list[Any]:
         return []
-
-
-class Fixed:
-    """A critic that always says the same, or is not there."""
-
-    def __init__(self, name: str, p_bad: float | None) -> None:
-        self.name, self.p_bad, self.asked = name, p_bad, 0
-        self.totals = Totals()
-
-    def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
-        self.asked += 1
-        self.totals.answer_tokens += 7 * (self.name == "second")
-        if self.p_bad is None:
-            raise CriticUnavailable(Trouble.TIMEOUT, "too slow")
-        return Judgement(self.p_bad, ErrorClass.SEMANTIC, self.name, {self.name: self.p_bad})
-
-
-@pytest.mark.parametrize(("first", "asked"), [(0.1, 0), (0.2, 1), (0.5, 1), (0.8, 1), (0.81, 0)])
-def test_a_cascade_asks_the_second_in_doubt_alone(first: float, asked: int) -> None:
-    second = Fixed("second", 0.33)
-    both = CascadeCritic(Fixed("first", first), second, 0.2, 0.8)
-    found = both.judge(OBSERVATION, PROPOSAL, HISTORY)
-    assert second.asked == both.asked_second == asked
-    assert found.p_bad == (0.33 if asked else first)
-    assert found.evidence["first"] == first
-    assert both.name == "cascade:first>second"
-    assert both.totals.tokens == 7 * asked
-
-
-def test_a_cascade_stands_without_its_second() -> None:
-    found = CascadeCritic(Fixed("first", 0.5), Fixed("second", None), 0.2, 0.8).judge(OBSERVATION, PROPOSAL, HISTORY)
-    assert found.p_bad == 0.5
-    assert found.evidence["second_unavailable"] == 1.0
-    with pytest.raises(CriticUnavailable):
-        CascadeCritic(Fixed("first", None), Fixed("second", 0.5), 0.2, 0.8).judge(OBSERVATION, PROPOSAL, HISTORY)
-    with pytest.raises(ValueError, match="low"):
-        CascadeCritic(Fixed("a", 0.5), Fixed("b", 0.5), 0.8, 0.2)

@@ -18,7 +18,7 @@ from typing import Any
 from foretell.gui import vision_answer, vision_prompt
 from foretell.gui.actions import Action
 from foretell.gui.history import History, Step
-from foretell.gui.judgement import Critic, Judgement
+from foretell.gui.judgement import Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.secrets import spellings
 from foretell.lm import Budget, Cached, Failure, Image, LanguageModel, Message, Reply, Request, Trouble
@@ -161,44 +161,6 @@ class VisionCritic:
         for secret in self._hidden:
             text = text.replace(secret, HIDDEN)
         return text
-
-
-class CascadeCritic:
-    """The first critic's judgement, and the second's where the first's `p_bad` lies from `low` to `high`.
-
-    Where the second is unavailable the first's stands, with `second_unavailable` among its evidence. `asked_second`
-    counts how often the second was needed.
-    """
-
-    def __init__(self, first: Critic, second: Critic, low: float, high: float) -> None:
-        if not 0.0 <= low <= high <= 1.0:
-            raise ValueError(
-                f"the doubt that asks the second critic goes from low to high within 0 and 1: {low}, {high}"
-            )
-        self.name = f"cascade:{first.name}>{second.name}"
-        self.asked_second = 0
-        self._first, self._second, self._low, self._high = first, second, low, high
-
-    @property
-    def totals(self) -> Totals:
-        """Tokens, money and seconds of both, as far as they count them."""
-        parts = [
-            part for critic in (self._first, self._second) if (part := getattr(critic, "totals", None)) is not None
-        ]
-        fields = ("prompt_tokens", "answer_tokens", "money", "seconds")
-        return Totals(**{name: sum(getattr(part, name, 0) for part in parts) for name in fields})
-
-    def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
-        ours = self._first.judge(observation, proposal, history)
-        if not self._low <= ours.p_bad <= self._high:
-            return ours
-        self.asked_second += 1
-        try:
-            theirs = self._second.judge(observation, proposal, history)
-        except CriticUnavailable:
-            return replace(ours, evidence={**ours.evidence, "second_unavailable": 1.0})
-        evidence = {**ours.evidence, **theirs.evidence, "first_p_bad": ours.p_bad}
-        return replace(theirs, evidence=evidence, images={**ours.images, **theirs.images})
 
 
 def at_endpoint(
