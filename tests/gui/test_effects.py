@@ -192,7 +192,7 @@ def test_a_chosen_colour_with_an_outline_is_not_focused() -> None:
     tile = (60, 100, 90, 48)
     before = fill(blank(), tile, (200, 30, 30))
     after = fill(fill(blank(), tile), (65, 105, 80, 38), (200, 30, 30))
-    assert told(click(Point(100, 120)), before, after).claims == ()
+    assert [claim.sort for claim in told(click(Point(100, 120)), before, after).claims] == [Sort.ELSEWHERE]
 
 
 def test_boxes_that_change_side_by_side_are_told_apart() -> None:
@@ -211,7 +211,7 @@ def test_a_drawn_dot_is_no_box_that_was_unticked() -> None:
 def test_what_changed_beside_the_point_was_not_clicked() -> None:
     number, arrow = (200, 100, 30, 40), Point(236, 130)
     found = told(click(arrow), blank(), fill(blank(), number))
-    assert found.claims == () and "beside it changed" in found.sentence
+    assert [claim.sort for claim in found.claims] == [Sort.ELSEWHERE] and "beside it changed" in found.sentence
 
 
 def test_a_faint_change_may_be_the_pointer_and_is_no_achievement() -> None:
@@ -234,9 +234,19 @@ def test_what_was_clicked_and_changed_is_named() -> None:
     assert found.claims[0].sentence == "'Item' was clicked and changed"
 
 
-def test_a_change_elsewhere_is_an_effect_only() -> None:
+def test_a_change_elsewhere_is_claimed_as_that() -> None:
     found = told(click(AT_FIELD), form(), fill(form(), (350, 300, 60, 30)))
-    assert found.claims == () and "not where the click was" in found.sentence
+    assert [claim.sort for claim in found.claims] == [Sort.ELSEWHERE] and "not where the click was" in found.sentence
+    assert "another part of the page changed" in found.claims[0].sentence
+    small = told(click(AT_FIELD), form(), fill(form(), (350, 300, 14, 14)))
+    assert small.claims == ()
+
+
+def test_a_box_with_a_glow_around_it_was_ticked() -> None:
+    x, y, width, height = BOX
+    glow = fill(form(), (x - 4, y - 4, width + 8, height + 8), (190, 215, 255))
+    found = told(click(AT_BOX), form(), fill(glow, BOX, (0, 90, 200)))
+    assert [claim.sort for claim in found.claims] == [Sort.TICKED]
 
 
 def test_another_page() -> None:

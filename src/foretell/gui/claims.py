@@ -30,6 +30,7 @@ HOVER = 80  # levels of a channel: a weaker change at the point may be the point
 _BLANK_LEVELS, _BLANK_SHARE = 16, 0.001  # of a channel; of the pixels that may differ from the ground
 _READ_SHARE = 0.15  # of the screen: a larger region is not read
 _NEWS_READ = 2
+_LEAST_NEWS_PX = 400  # area of a change away from the click that is worth a claim
 _SURE = 0.6  # confidence below which what was read is not quoted
 _ALIKE = 0.9  # of the characters, where a text is long enough to forgive one
 _FORGIVING_FROM = 10
@@ -45,7 +46,8 @@ class Sort(StrEnum):
     UNTICKED = "unticked"
     FOCUSED = "focused"  # what was clicked has the keyboard (it is the active element, or holds it)
     CHANGED = "changed"  # what was clicked has another state (the element, or what is in it, is not as it was)
-    PAGE = "page"  # another page, or something laid over most of it
+    ELSEWHERE = "elsewhere"  # a click changed another part of the page (something there is not as it was)
+    PAGE = "page"  # most of the screen changed (another page, something laid over it, or a new look of it)
     DRAGGED = "dragged"  # both ends of the drag changed (something moved, or was drawn, or set)
 
 
@@ -185,8 +187,8 @@ def _page(scene: Scene) -> Effect:
     if _is_blank(scene.after):
         return Effect(f"the screen went blank; {LOADING}")
     name = _name_at(scene, scene.action.point) if scene.action.kind in CLICKS and scene.action.point else ""
-    sentence = f"after the click on {quoted(name)} another page is shown" if name else "another page is shown"
-    return Effect("most of the screen changed: another page is shown", (Claim(Sort.PAGE, sentence, text=name),))
+    sentence = f"after the click on {quoted(name)} most of the screen changed" if name else "most of the screen changed"
+    return Effect("most of the screen changed", (Claim(Sort.PAGE, sentence, text=name),))
 
 
 def _is_blank(image: Pixels) -> bool:
@@ -201,7 +203,7 @@ def _typed(scene: Scene) -> Effect:
     text = (scene.action.text or "").strip()
     secret = bool(text) and set(text) <= {"•"}
     if scene.difference.whole_page:
-        return Effect("most of the screen changed: another page is shown")
+        return Effect("most of the screen changed")
     reference = scene.clicked
     regions = scene.difference.regions
     region = min(regions, key=lambda box: distance(box, reference)) if reference is not None else regions[0]
@@ -267,7 +269,8 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     region = scene.difference.region_at(point, scene.near_px)
     here = local_box(mask, point, scene.near_px)
     if region is None or here is None:
-        return Effect(f"{_where(regions)}, which is not where the click was{_now_reads(scene)}")
+        told = f"{_where(regions)}, which is not where the click was{_now_reads(scene)}"
+        return Effect(told, _elsewhere(_name_at(scene, point), at, regions))
     filled = ticked(scene.before, scene.after, here)
     if filled is not None:
         name = _name_at(scene, point, right_of=here)
@@ -278,15 +281,26 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     who = quoted(name) if name else f"what is at {at}"
     more = f"; {len(regions) - 1} more areas changed" if len(regions) > 1 else ""
     if not holds(here, point):
-        return Effect(f"after the click on {who} the area beside it changed{more}{_now_reads(scene)}")
+        told = f"after the click on {who} the area beside it changed{more}{_now_reads(scene)}"
+        return Effect(told, _elsewhere(name, at, regions))
     news = _news_outside(scene, here) if more else ""
     if strongest(scene.before, scene.after, here) < HOVER:
         if not more:
             return Effect(f"the look of {who} changed a little, as it does under a pointer")
-        elsewhere = [region for region in regions if region != scene.difference.region_at(point, scene.near_px)]
-        return Effect(f"after the click on {who} {_where(elsewhere or regions)}{news}")  # the hover shade is no news
+        others = [region for region in regions if region != scene.difference.region_at(point, scene.near_px)]
+        told = f"after the click on {who} {_where(others or regions)}{news}"  # the hover shade is no news
+        return Effect(told, _elsewhere(name, at, others))
     sentence = f"{who} was clicked and changed"
     return Effect(f"{sentence}{more}{news}", (Claim(Sort.CHANGED, sentence, here, name),))
+
+
+def _elsewhere(name: str, at: str, regions: Sequence[Box]) -> tuple[Claim, ...]:
+    """The claim that a click changed another part of the page, if the change is large enough to be meant."""
+    largest = max(regions, key=area, default=None)
+    if largest is None or area(largest) < _LEAST_NEWS_PX:
+        return ()
+    who = quoted(name) if name else f"what is at {at}"
+    return (Claim(Sort.ELSEWHERE, f"{who} was clicked, and another part of the page changed", largest, name),)
 
 
 def _name_at(scene: Scene, point: Point | None, right_of: Box | None = None) -> str:

@@ -11,12 +11,14 @@ from foretell.gui.words import Box
 
 _TOGGLE_SIDES_PX = (7, 64)
 _TOGGLE_SHAPE = (0.7, 1.45)
+_MOST_GLOW_PX = 6  # around a box that has the focus
 _DOT_FILLED = (0.6, 0.95)  # of its square; a disc fills 0.79
 _INK = 60  # levels of light between ink and paper
 _HANGS_PX = 3  # changed pixels so close together are of one thing
 _MOST_GROWTH = 64  # steps in which a box grows; what is larger is cut off there
 _PLAIN = 6.0  # standard deviation of the light in what has nothing in it
 _SAME_PAPER = 40.0
+_FRAME = 25.0  # levels of light between a frame and what is in it
 _WHITE = 245.0
 _SAME_GROUND, _GREYISH, _GROUND_SHARE = 24, 48, 0.6  # levels within and between channels; of the pixels
 _FIELD_HEIGHT_PX = 10
@@ -65,14 +67,32 @@ def local_box(mask: Mask, point: Point, within_px: float) -> Box | None:
 
 
 def ticked(before: Pixels, after: Pixels, region: Box) -> bool | None:
-    """Whether a small box was filled (true) or emptied (false); None where it is no box to tick."""
-    _, _, width, height = region
+    """Whether a small box was filled (true) or emptied (false); None where it is no box to tick.
+
+    The box may be the region or lie within it: some get a glow around them.
+    """
+    x, y, width, height = region
     low, high = _TOGGLE_SIDES_PX
     shape = width / height
     if not (low <= min(width, height) and max(width, height) <= high and _TOGGLE_SHAPE[0] <= shape <= _TOGGLE_SHAPE[1]):
         return None
-    was, now = _is_empty_box(before, region), _is_empty_box(after, region)
-    return None if was == now else was
+    for glow in range(_MOST_GLOW_PX + 1):
+        box = (x + glow, y + glow, width - 2 * glow, height - 2 * glow)
+        if min(box[2:]) < low or (glow and not _is_plain_around(before, region, box)):
+            break
+        was, now = _is_empty_box(before, box), _is_empty_box(after, box)
+        if was != now:
+            return was
+    return None
+
+
+def _is_plain_around(image: Pixels, region: Box, box: Box) -> bool:
+    """Whether a region is plain outside of a box in it."""
+    light = crop(image, region).astype(np.int16).mean(axis=2)
+    outside = np.ones(light.shape, dtype=bool)
+    left, top = box[0] - region[0], box[1] - region[1]
+    outside[top : top + box[3], left : left + box[2]] = False
+    return float(light[outside].std()) <= _PLAIN
 
 
 def _is_empty_box(image: Pixels, region: Box) -> bool:
@@ -90,7 +110,7 @@ def _is_empty_box(image: Pixels, region: Box) -> bool:
     sides = (light[:border], light[-border:], light[:, :border], light[:, -border:])
     # The middle of each side: a round button has no corners.
     middles = [np.array_split(side, 3, axis=int(side.shape[1] > side.shape[0]))[1] for side in sides]
-    return all(float(np.abs(middle - float(inner.mean())).max()) > 40.0 for middle in middles)
+    return all(float(np.abs(middle - float(inner.mean())).max()) > _FRAME for middle in middles)
 
 
 def focus_ring(after: Pixels, mask: Mask, point: Point) -> Box | None:

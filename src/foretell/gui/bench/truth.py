@@ -92,7 +92,7 @@ def is_true(claim: Claim, before: Sequence[Element], after: Sequence[Element]) -
             return bool(focused) or any(e.ref in refs and claim.box is not None and _near(claim.box, e) for e in small)
         case Sort.PAGE:
             return another_page(before, after)
-        case Sort.DRAGGED:
+        case Sort.DRAGGED | Sort.ELSEWHERE:
             return bool(changed(before, after))
 
 
