@@ -256,7 +256,9 @@ def test_problems_run_at_their_small_sizes(name: str) -> None:
     assert all(bool(each.isfinite().all()) for each in outputs if each.is_floating_point())
 
 
-def test_a_bench_is_alone_from_loading_a_candidate_until_its_outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bench_is_alone_from_loading_a_candidate_until_its_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     turns = Turns(tmp_path / "lock")
     other = os.open(tmp_path / "lock", os.O_RDWR)
 
