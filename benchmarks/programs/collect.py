@@ -11,6 +11,7 @@ already are skipped. No GPU is needed.
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import multiprocessing
 import os
@@ -53,6 +54,13 @@ class Collected:
     seconds: tuple[float, float]
 
 
+class _Unpickler(pickle.Unpickler):
+    """Finds the class of this module that a process wrote of which it was the main one."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return Collected if name == "Collected" else super().find_class(module, name)
+
+
 def stratified(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows in a fixed order in which operations take turns; of each, those that no template made come first."""
     draw = random.Random(SEED)
@@ -81,7 +89,7 @@ def collected(folder: Path) -> Iterator[Collected]:
             size = int.from_bytes(data[at : at + _SIZE_BYTES], "little")
             at += _SIZE_BYTES + size
             if at <= len(data):
-                yield pickle.loads(zlib.decompress(data[at - size : at]))
+                yield _Unpickler(io.BytesIO(zlib.decompress(data[at - size : at]))).load()
 
 
 def collect(row: dict[str, Any]) -> Collected:

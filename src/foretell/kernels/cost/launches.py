@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from foretell.kernels.device import Device
 from foretell.kernels.languages import dry, sass
-from foretell.kernels.languages.dry.numbers import LANES
-from foretell.kernels.languages.dry.traffic import BUFFER_BITS, LINE_BYTES, SECTOR_BYTES, Traffic
+from foretell.kernels.languages.dry.numbers import BUFFER_BITS, LANES
+from foretell.kernels.languages.dry.traffic import LINE_BYTES, SECTOR_BYTES, Traffic
 from foretell.kernels.multiprocessor import capability_of, multiprocessor_of, resident_blocks
 from foretell.kernels.profiles import LAUNCH_MODEL
 from foretell.kernels.program import Image, Launch, Program
@@ -19,6 +19,7 @@ from foretell.kernels.record.parameters import parameters_of
 from foretell.kernels.record.refusal import Refused
 
 MEGA = 1e6
+_ELEMENT_BYTES = dict(enumerate((1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)))  # by the driver's CUtensorMapDataType
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def time_of(launch: Launch, program: Program, device: Device) -> LaunchTime:
     image = program.image(launch.image)
     seen = observed(launch, image)
     took = resources(image, launch)
-    return _Model(launch, program, device, seen, took).time()
+    return LaunchTimer(launch, program, device, seen, took).time()
 
 
 @lru_cache(maxsize=4096)
@@ -94,12 +95,18 @@ def observed(launch: Launch, image: Image) -> dry.Observation:
 
     followed = dry.Launch(launch.entry, launch.grid, launch.block, image.ptx, ())
     try:
-        return dry.observe(followed, given, LAUNCH_MODEL.followed)
+        return dry.observe(followed, given, LAUNCH_MODEL.followed, _tile_bytes(launch))
     except dry.NotPtx as error:
         raise NotFollowed(str(error)) from error
 
 
-class _Model:
+def _tile_bytes(launch: Launch) -> int:
+    """Mean bytes of the tiles that the launch's tensor maps describe; 0 if there are none."""
+    tiles = [math.prod(each.box) * _ELEMENT_BYTES.get(each.element, 0) for each in launch.tensor_maps]
+    return sum(tiles) // len(tiles) if tiles else 0
+
+
+class LaunchTimer:
     """One launch on one device."""
 
     def __init__(
@@ -137,6 +144,7 @@ class _Model:
         memory_bytes, (loaded, stored), lines, hits = self._traffic()
         cache_bytes = max(loaded, stored)  # they go through the network between cores and cache in opposite directions
         shared = sum(usual.traffic[kind].cost for kind in ("shared_load", "shared_store"))
+        shared += usual.shared_atomics / LANES * LAUNCH_MODEL.shared_atomic_passes
         slots = usual.slots
         fma, alu = slots["fma"], slots["alu"] * LAUNCH_MODEL.integer_share
         issued = alu + sum(value for pipe, value in slots.items() if pipe not in ("tensor", "alu"))
@@ -175,7 +183,7 @@ class _Model:
             if kind == "atomic":
                 continue
             distinct = self._per_block((kind, home), one) * SECTOR_BYTES
-            cost = one.cost * SECTOR_BYTES
+            cost = (one.fresh if kind == "load" else max(one.cost, one.fresh)) * SECTOR_BYTES
             through = min(cost, distinct + (cost - distinct) * missed) if kind == "load" else cost
             if kind == "load":  # what neighbours ask for at a time is merged on its way to the cache (by the LRC)
                 merged = self._seen.beside.get((kind, home), 0.0) / 2.0
@@ -219,9 +227,9 @@ class _Model:
         return all(abs(offset / size - fraction) <= LAUNCH_MODEL.stream_distance for fraction, offset in seen)
 
     def _per_block(self, place: tuple[str, int], one: Traffic) -> float:
-        """Distinct sectors of a block: those that its warps share count once."""
+        """Distinct sectors of a block: those that its warps share count once. Of unknown places each lane has one."""
         alike = self._seen.alike.get(place, 0.0)
-        each = one.distinct / self._warps
+        each = max(one.distinct, one.fresh * one.unknown / max(1.0, one.requests)) / self._warps
         return each * (alike + (1.0 - alike) * self._warps)
 
     def _size(self, home: int) -> float | None:
@@ -243,7 +251,11 @@ class _Model:
             size = self._size(home) or math.inf
             places = max(1.0, min(size / 4.0, one.distinct * blocks * SECTOR_BYTES / 4.0))
             at_one = one.lanes * blocks / places
-            spread = one.cost * blocks / (self._device.cores * LAUNCH_MODEL.atomic_sectors_per_clock * self._clock)
+            spread = (
+                max(one.cost, one.fresh)
+                * blocks
+                / (self._device.cores * LAUNCH_MODEL.atomic_sectors_per_clock * self._clock)
+            )
             total += max(spread, at_one * LAUNCH_MODEL.atomic_us)
         return total
 

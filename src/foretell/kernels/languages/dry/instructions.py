@@ -118,12 +118,12 @@ def touching(one: Instruction) -> list[str]:
     return [*names, *([one.guard.lstrip("!")] if one.guard else [])]
 
 
-def needed(kernel: Kernel, wanted: Sequence[str]) -> set[str]:
-    """All names that the wanted ones are computed from."""
+def needed(kernel: Kernel, wanted: Sequence[str], through_loads: bool = False) -> set[str]:
+    """All names that the wanted ones are computed from; what was loaded, from its address only `through_loads`."""
     makers: dict[str, list[Instruction]] = {}
     for block in kernel.blocks:
         for one in block.instructions:
-            if _follows(one):
+            if _follows(one) or (through_loads and is_load(one)):
                 for name in results_of(one):
                     makers.setdefault(name, []).append(one)
     found: set[str] = set()
@@ -138,6 +138,11 @@ def needed(kernel: Kernel, wanted: Sequence[str]) -> set[str]:
             if one.guard:
                 waiting.append(one.guard.lstrip("!"))
     return found
+
+
+def is_load(one: Instruction) -> bool:
+    """Whether the instruction loads from memory into registers."""
+    return one.parts[0] in ("ld", "ldu") and "param" not in one.parts
 
 
 def _follows(one: Instruction) -> bool:

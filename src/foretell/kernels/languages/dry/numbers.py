@@ -1,6 +1,7 @@
 """PTX on whole numbers: what each instruction makes of what is known.
 
-A value is an `int` where all lanes agree, an array of the lanes where they do not, and None where it is not known.
+A value is an `int` where all lanes agree, an array of the lanes where they do not, and None where it is not known. Of
+what was loaded it is known which lanes have the same, and what was added to it since (`Vague`).
 Numbers are kept signed, as wide as their type. A function raises TypeError where an unknown value matters.
 """
 
@@ -12,14 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.kernels.languages.dry.instructions import NUMBER, WIDTHS, is_float, results_of
 from foretell.kernels.languages.dry.ptx import Instruction
 
 LANES = 32
+BUFFER_BITS = 41  # whoever lays out a launch's buffers gives each its own range of addresses of this size
 LANE = np.arange(LANES, dtype=np.int64)
 
-Value = Any  # int, NDArray[int64] or None
+Value = Any  # int, NDArray[int64], Vague or None
 Function = Callable[..., tuple[Value, ...]]
 
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -27,6 +30,61 @@ _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,
 }  # fmt: skip
 _BITWISE: Mapping[str, Callable[[Any, Any], Any]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+
+
+class Vague:
+    """A sum of something unknown, which lanes of a group have in common, and something known."""
+
+    __array_ufunc__ = None  # numpy leaves sums and products with arrays to this class
+
+    def __init__(self, groups: Value, known: Value = 0) -> None:
+        self.groups, self.known = groups, known
+
+    def __add__(self, other: Value) -> Vague:
+        if isinstance(other, Vague):
+            return Vague(_both(self.groups, other.groups), self.known + other.known)
+        return Vague(self.groups, self.known + _number(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Value) -> Vague:
+        return Vague(self.groups, self.known - _number(other))
+
+    def __mul__(self, other: Value) -> Vague:
+        factor = _number(other)
+        groups = self.groups if not isinstance(factor, np.ndarray) else _both(self.groups, factor)
+        return Vague(groups, self.known * factor)
+
+    __rmul__ = __mul__
+
+    def __lshift__(self, other: Value) -> Vague:
+        return self * (1 << int(_number(other)))
+
+    def places(self, step: int) -> NDArray[np.int64]:
+        """For each lane a number that is the same for lanes in the same `step` bytes, if groups are far apart."""
+        return np.broadcast_to(np.asarray(_both(self.groups, np.asarray(self.known) // step)), LANES)
+
+
+def _number(value: Value) -> Value:
+    """The value, if it is known. Raises TypeError if not."""
+    if not isinstance(value, int | np.integer | np.ndarray):
+        raise TypeError
+    return value
+
+
+def _both(first: Value, second: Value) -> Value:
+    """Numbers of groups of lanes that agree in both; 0 if all do."""
+    if not _is_array(first, second):
+        return 0
+    pairs = np.stack([np.broadcast_to(np.asarray(each), LANES) for each in (first, second)])
+    return np.unique(pairs, axis=1, return_inverse=True)[1].reshape(LANES)
+
+
+def loaded(address: Value) -> Value:
+    """What was loaded from an address: lanes that read the same place have the same value."""
+    if isinstance(address, Vague):
+        return Vague(address.places(1))
+    return None if address is None else Vague(_both(address, 0))
 
 
 def constant(name: str) -> Value:
@@ -73,14 +131,14 @@ def _types(parts: Sequence[str]) -> list[_Typed]:
 
 
 def _signed(value: Value, bits: int) -> Value:
-    if bits >= 64 and isinstance(value, np.ndarray):
+    if isinstance(value, Vague) or (bits >= 64 and isinstance(value, np.ndarray)):
         return value
     half = 1 << (bits - 1)
     return ((value + half) & ((1 << bits) - 1)) - half
 
 
 def _unsigned(value: Value, bits: int) -> Value:
-    return value if bits >= 64 else value & ((1 << bits) - 1)
+    return value if bits >= 64 or isinstance(value, Vague) else value & ((1 << bits) - 1)
 
 
 def _is_array(*values: Value) -> bool:
@@ -95,12 +153,16 @@ def _divided(a: Value, b: Value) -> Value:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+def _is_vague(value: Value) -> bool:
+    return value is None or isinstance(value, Vague)
+
+
 def _chosen(a: Value, b: Value, which: Value) -> Value:
-    if which is None:
+    if _is_vague(which):
         return a
     if not _is_array(which):
         return a if which else b
-    return None if a is None or b is None else np.where(which, a, b)
+    return None if _is_vague(a) or _is_vague(b) else np.where(which, a, b)
 
 
 def _move(typed: _Typed, one: Instruction) -> Function:
@@ -128,6 +190,8 @@ def _compare(typed: _Typed, one: Instruction) -> Function:
     join = _BITWISE.get(one.parts[2]) if len(one.parts) > 3 else None
 
     def compared(a: Value, b: Value, c: Value = None) -> tuple[Value, ...]:
+        if _is_vague(a) or _is_vague(b):
+            raise TypeError
         found = compare(typed.read(a), typed.read(b))
         if join is not None and c is not None:
             found = join(found, c)
@@ -198,6 +262,13 @@ def _shuffle(_: _Typed, one: Instruction) -> Function:
     return moved
 
 
+def _waited(_: _Typed, one: Instruction) -> Function:
+    """Who asks whether something has arrived is answered once it has: waiting is not followed."""
+    count = len(results_of(one))
+    known = True if {"try_wait", "test_wait"} & set(one.parts) else None
+    return lambda *_: (known,) * count
+
+
 _MAKERS: Mapping[str, Callable[[_Typed, Instruction], Function]] = {
     "mov": _move,
     "cvta": _move,
@@ -231,5 +302,6 @@ _MAKERS: Mapping[str, Callable[[_Typed, Instruction], Function]] = {
     "prmt": _permute,
     "lop3": _logic_of_three,
     "shfl": _shuffle,
+    "mbarrier": _waited,
     "elect": lambda typed, one: lambda *_: (0, LANE == 0)[-len(results_of(one)) :],
 }

@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from foretell.kernels.languages.dry.numbers import LANE, LANES
+from foretell.kernels.languages.dry.numbers import BUFFER_BITS, LANE, LANES
 from foretell.kernels.languages.dry.program import Parameters, Program
 from foretell.kernels.languages.dry.ptx import Kernel, NotPtx, read_ptx
-from foretell.kernels.languages.dry.traffic import BUFFER_BITS, SECTOR_BYTES, Counts
+from foretell.kernels.languages.dry.traffic import SECTOR_BYTES, Counts
 from foretell.kernels.languages.dry.warp import Warp
 
 _BLOCKS = ((0.6, 0.1, 0.35), (0.1, 0.6, 0.85), (0.35, 0.85, 0.1), (0.85, 0.35, 0.6))  # where, along the grid's axes
@@ -67,16 +67,19 @@ class Observation:
     busy: float = 1.0
 
 
-def observe(launch: Launch, given: Parameters, followed: int) -> Observation:
-    """A launch whose parameters `given` tells, more closely: `followed` visits of each block, and what warps share."""
-    program = ready(read_ptx(launch.ptx, launch.name), given)
+def observe(launch: Launch, given: Parameters, followed: int, tile_bytes: int = 0) -> Observation:
+    """A launch whose parameters `given` tells, more closely: `followed` visits of each block, and what warps share.
+
+    `tile_bytes` are those of a tile that a tensor map stores.
+    """
+    program = ready(read_ptx(launch.ptx, launch.name), given, tile_bytes)
     return observed(program, launch, followed, sharing=True)
 
 
-def ready(kernel: Kernel, given: Parameters) -> Program:
+def ready(kernel: Kernel, given: Parameters, tile_bytes: int = 0) -> Program:
     """The kernel made ready; NotPtx where it cannot be followed."""
     try:
-        return Program(kernel, given)
+        return Program(kernel, given, tile_bytes)
     except (IndexError, ValueError, KeyError) as error:
         raise NotPtx(f"{kernel.name} cannot be followed: {error}") from error
 
@@ -106,8 +109,7 @@ def _observed(
             break
         touched, works = [], False
         for warp, times in ((0, 1), (warps // 2, warps - 1))[: min(warps, 2)]:
-            runner = _warp(program, launch, place, warp, followed)
-            one = runner.run()
+            runner, one = _run(program, launch, place, warp, followed)
             touched.append(runner.touched)
             works = works or bool(one.traffic)
             usual.add(one, float(times))
@@ -120,8 +122,7 @@ def _observed(
         if sharing and len(touched) == 2:
             _share(touched[0], touched[1], alike)
         if sharing and touched[0] and not usual.cut and (next_place := _next(place, launch.grid)) is not None:
-            neighbour = _warp(program, launch, next_place, 0, followed)
-            neighbour.run()
+            neighbour, _ = _run(program, launch, next_place, 0, followed)
             _share(touched[0], neighbour.touched, beside)
     mean = Counts()
     mean.add(usual, 1.0 / seen_blocks)
@@ -166,7 +167,19 @@ def _means(shares: Mapping[tuple[str, int], list[float]]) -> dict[tuple[str, int
     return {place: sum(values) / len(values) for place, values in shares.items()}
 
 
-def _warp(program: Program, launch: Launch, place: Sequence[int], number: int, followed: int) -> Warp:
+def _run(program: Program, launch: Launch, place: Sequence[int], number: int, followed: int) -> tuple[Warp, Counts]:
+    """A warp that was followed; one that would go on for long because of what is unknown takes the shorter ways."""
+    warp = _warp(program, launch, place, number, followed)
+    counts = warp.run()
+    if counts.cut and not counts.decided:
+        warp = _warp(program, launch, place, number, followed, hasty=True)
+        counts = warp.run()
+    return warp, counts
+
+
+def _warp(
+    program: Program, launch: Launch, place: Sequence[int], number: int, followed: int, hasty: bool = False
+) -> Warp:
     """A warp of the block at a place in the grid."""
     linear = number * LANES + LANE
     width, height, _ = launch.block
@@ -181,4 +194,4 @@ def _warp(program: Program, launch: Launch, place: Sequence[int], number: int, f
     for name, value in own.items():
         if name in program.places:
             registers[program.places[name]] = value
-    return Warp(program, registers, linear < launch.threads, followed)
+    return Warp(program, registers, linear < launch.threads, followed, hasty)

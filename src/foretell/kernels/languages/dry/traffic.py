@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from foretell.kernels.languages.dry.numbers import LANES
 
 SECTOR_BYTES, LINE_BYTES, BANKS, BANK_BYTES = 32, 128, 32, 4
-BUFFER_BITS = 41  # whoever lays out a launch's buffers gives each its own range of addresses of this size
 
 
 @dataclass
 class Traffic:
     """Accesses of one kind. `cost` is in sectors, or in passes over the banks of shared memory; `least` is the lowest
     cost at which the same bytes could be had; `distinct` are sectors that the warp had not touched before; `lines` are
-    lines of 128 bytes; `crowd` is the most lanes of a request at one address, summed over requests."""
+    lines of 128 bytes; `crowd` is the most lanes of a request at one address, summed over requests. `fresh` are
+    sectors that the warp had not touched in the same visit of a basic block. Lanes that loaded their own part of an
+    address are far apart in `fresh` and `lines`; `cost` takes them to be in order."""
 
     requests: float = 0.0
     bytes: float = 0.0
@@ -30,6 +31,7 @@ class Traffic:
     unknown: float = 0.0
     lines: float = 0.0
     crowd: float = 0.0
+    fresh: float = 0.0
 
     def add(self, other: Traffic, times: float = 1.0) -> None:
         for one in fields(self):
@@ -38,10 +40,11 @@ class Traffic:
 
 @dataclass
 class Counts:
-    """`trips` are visits of blocks that wait for memory, `active` lanes at work over all instructions.
+    """`trips` are visits of blocks that wait for memory, `rounds` how often a warp waits for it one after the other,
+    `active` lanes at work over all instructions.
 
-    `slots` are issue slots by pipe, `buffers` the traffic by kind and range of addresses (`BUFFER_BITS`), and
-    `decided` whether every branch depended on known values.
+    `shared_atomics` are lanes that change shared memory. `slots` are issue slots by pipe, `buffers` the traffic by kind
+    and range of addresses (`BUFFER_BITS`), and `decided` whether every branch depended on known values.
     """
 
     classes: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -50,7 +53,9 @@ class Counts:
     buffers: dict[tuple[str, int], Traffic] = field(default_factory=lambda: defaultdict(Traffic))
     tensor_flops: float = 0.0
     trips: float = 0.0
+    rounds: float = 0.0
     shared_trips: float = 0.0
+    shared_atomics: float = 0.0
     active: float = 0.0
     cut: bool = False
     decided: bool = True
@@ -66,6 +71,8 @@ class Counts:
             self.buffers[place].add(one, times)
         self.tensor_flops += other.tensor_flops * times
         self.trips = max(self.trips, other.trips)
+        self.shared_atomics += other.shared_atomics * times
+        self.rounds = max(self.rounds, other.rounds)
         self.active += other.active * times
         self.shared_trips = max(self.shared_trips, other.shared_trips)
         self.cut = self.cut or other.cut
