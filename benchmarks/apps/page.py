@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.apps.install import by_name
+from benchmarks.apps.page_more import more
 from benchmarks.apps.split import RESULTS, draw
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "apps.md"
@@ -55,6 +56,7 @@ def page() -> Iterator[str]:
     yield _INTRODUCTION
     yield from _data(_read("apps_data.json"))
     yield from _evaluation(_read("apps_evaluation.json"))
+    yield from more()
     yield _LIMITS
 
 
