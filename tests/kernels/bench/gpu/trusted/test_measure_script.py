@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from benchmarks.trust import page
 from benchmarks.trust.measure import Rows, row_of, summary
 from foretell.kernels.measurement import Measurement, Status
 
@@ -54,3 +56,22 @@ def test_the_summary_says_what_was_found(tmp_path: Path) -> None:
     assert found["acceptance"]["trusts"] == {"replay": 1, "live": 1}
     assert found["acceptance"]["reasons"] == {"depends on data": 2}
     assert found["acceptance"]["median_difference"] == {"replay": pytest.approx(0.1)}
+
+
+def test_the_page_says_what_the_rows_show(tmp_path: Path) -> None:
+    guards = Rows(tmp_path / "guards.jsonl")
+    guards.add(row_of("control plain", _ok(2.0)))
+    guards.add(row_of("exploit forges", _ok(20.0)))
+    labels = Rows(tmp_path / "labels.jsonl")
+    labels.add(row_of("triton a", _ok(2.02), task="softmax", label=2.0))
+    labels.add(row_of("triton b", Measurement(Status.WRONG, "no"), task="softmax", label=1.0))
+    data = page.collected([tmp_path], {"retest": {"both": 3, "median_difference": 0.001}})
+    rounds = [{"round": 1, "target": "GPU", "counted": 30, "successes": 2, "told": "here"}]
+    text = page.page(data, rounds)
+    assert "| honest kernels that look odd, accepted | all | 1 of 1 |" in text
+    assert "did not earn | 0 | 1 of 1 |" in text and "(3): apart, median | 0.5 % | 0.10% |" in text
+    assert "1 ok, 1 wrong" in text and "label: 1.0100" in text and "| 1 | GPU | 30 | 2 | here |" in text
+
+
+def test_the_page_is_the_one_that_its_data_give() -> None:
+    assert page.PAGE.read_text() == page.page(json.loads(page.RESULT.read_text()), json.loads(page.ROUNDS.read_text()))
