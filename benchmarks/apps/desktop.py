@@ -22,6 +22,7 @@ from benchmarks.apps.moment import Element, Moment
 from benchmarks.apps.server import NotStarted, environment, stop
 from benchmarks.apps.walk import Seen, Walker
 from foretell.gui.actions import Action, Point
+from foretell.gui.adapters import atspi
 from foretell.gui.adapters.screen import ScreenError
 from foretell.gui.adapters.x11 import X11Screen
 from foretell.gui.history import Historian
@@ -37,7 +38,7 @@ TOOLS = (
     "gir1.2-atspi-2.0",
     "adwaita-icon-theme",
 )
-TREE = Path(__file__).parent / "atspi_tree.py"
+TREE = Path(atspi.__file__).with_name("atspi_tree.py")
 PYTHON = "/usr/bin/python3"
 GRID_PX = 16
 STARTS_WITHIN_S = 60.0

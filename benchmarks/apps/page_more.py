@@ -71,8 +71,8 @@ def _history(found: Mapping[str, Any] | None) -> Iterator[str]:
         "## Histories",
         "",
         "What the embedded historian claims after each step of the recorded walks of web applications, against "
-        "elements and text of the DOM before and after it (`python -m benchmarks.apps.history`). Intervals: 95 %, bootstrap by "
-        "application.",
+        "elements and text of the DOM before and after it (`python -m benchmarks.apps.history`). Intervals: 95 %, "
+        "bootstrap by application.",
         "",
         "| | " + " | ".join(name.replace("_", " ") for name in found) + " |",
         "| --- |" + " --- |" * len(found),
@@ -96,9 +96,9 @@ def _history(found: Mapping[str, Any] | None) -> Iterator[str]:
         yield from (
             "",
             f"Untrue by the DOM on held-out applications: {listed}. The cells of x_spreadsheet are drawn on a canvas, "
-            "of which the DOM knows nothing. The held-out walks were evaluated twice: after the first time (0.908 of the "
-            "claims true) “another page is shown” became “most of the screen changed”, which is all that pixels say, and is "
-            "checked as that.",
+            "of which the DOM knows nothing. The held-out walks were evaluated twice: after the first time (0.908 of "
+            "the claims true) “another page is shown” became “most of the screen changed”, which is all that pixels "
+            "say, and is checked as that.",
         )
     yield ""
 

@@ -19,9 +19,11 @@ import numpy as np
 
 from foretell.gui.actions import CLICKS, Action, Kind, Platform, Point
 from foretell.gui.adapters import keys
+from foretell.gui.adapters.atspi import AtspiReader
 from foretell.gui.adapters.commands import call, find, launch
 from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import SPOKEN, WAIT_S, Fault, ScreenError, bad, checked, decode, place
+from foretell.gui.evidence import Evidence
 from foretell.gui.observation import Pixels
 
 TIMEOUT_S = 15.0
@@ -49,7 +51,9 @@ _UP, _DOWN, _LEFT, _RIGHT = 4, 5, 6, 7
 class X11Screen:
     """The whole screen of a display. `openers` are the programs that an agent may open, by name: none by default.
 
-    At most `settle_s` are waited after an action until it has come to rest.
+    At most `settle_s` are waited after an action until it has come to rest. With `evidence` the accessibility bus is
+    asked for the elements under proposed points and for what has the focus; `session` are variables of the programs'
+    session, if it is not this process's. Raises ScreenError if a program or package for that is missing.
     """
 
     platform: Platform = "desktop"
@@ -61,6 +65,8 @@ class X11Screen:
         timeout_s: float = TIMEOUT_S,
         sleep: Callable[[float], None] = time.sleep,
         settle_s: float = SETTLE_S,
+        evidence: bool = False,
+        session: Mapping[str, str] | None = None,
     ) -> None:
         self.settle_s = settle_s
         self._display = display or os.environ.get("DISPLAY", "")
@@ -72,6 +78,11 @@ class X11Screen:
         self._shooter = next(((path, name) for name in SHOOTERS if (path := shutil.which(name)) is not None), None)
         self._openers, self._timeout_s, self._sleep = dict(openers or {}), timeout_s, sleep
         self._size: tuple[int, int] | None = None
+        self._reader = AtspiReader(self._display, session) if evidence else None
+
+    def gather(self, points: Sequence[Point]) -> Evidence | None:
+        """What the desktop says of points; None unless `evidence` is on, or if no program answers."""
+        return None if self._reader is None else self._reader.gather(points)
 
     def observe(self) -> Pixels:
         image = self._grabbed() if self._shooter is None else self._shot(*self._shooter)

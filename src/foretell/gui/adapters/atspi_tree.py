@@ -1,12 +1,18 @@
-"""Prints the accessibility tree of the programs on a display as JSON. Needs a Python that has AT-SPI (`gi`)."""
+"""A script that prints the accessibility tree of the programs on a display as JSON. Needs a Python with AT-SPI (`gi`).
 
+It imports nothing of this package: the system's Python runs it.
+"""
+
+import importlib
 import json
+from typing import Any
 
-import gi
-
+gi: Any = importlib.import_module("gi")
 gi.require_version("Atspi", "2.0")
-from gi.repository import Atspi  # noqa: E402
+Atspi: Any = importlib.import_module("gi.repository.Atspi")
+GLib: Any = importlib.import_module("gi.repository.GLib")
 
+Found = list[dict[str, Any]]
 ROLES = {
     "push button": "button", "toggle button": "button", "menu": "menuitem", "menu item": "menuitem",
     "check box": "checkbox", "check menu item": "menuitemcheckbox", "radio menu item": "menuitemradio",
@@ -18,7 +24,7 @@ ROLES = {
 MOST = 900
 
 
-def visit(node, found, parent, depth):
+def visit(node: Any, found: Found, parent: int, depth: int) -> None:
     if node is None or len(found) >= MOST or depth > 40:
         return
     try:
@@ -31,11 +37,11 @@ def visit(node, found, parent, depth):
             found.append(told(node, ROLES[role], states, parent, ref))
         for number in range(min(node.get_child_count(), 400)):
             visit(node.get_child_at_index(number), found, ref, depth + 1)
-    except gi.repository.GLib.Error:
+    except GLib.Error:
         return
 
 
-def visit_windows(program, found):
+def visit_windows(program: Any, found: Found) -> None:
     """All windows; while a modal one is open, what lies in the others is covered."""
     windows = [program.get_child_at_index(number) for number in range(program.get_child_count())]
     windows = [one for one in windows if one is not None and one.get_state_set().contains(Atspi.StateType.SHOWING)]
@@ -47,7 +53,7 @@ def visit_windows(program, found):
             element["covered"] = any(modal) and not own
 
 
-def told(node, role, states, parent, ref):
+def told(node: Any, role: str, states: Any, parent: int, ref: int) -> dict[str, Any]:
     box = node.get_extents(Atspi.CoordType.SCREEN)
     name = (node.get_name() or "").strip()
     named_by = "text"
@@ -73,8 +79,8 @@ def told(node, role, states, parent, ref):
     }  # fmt: skip
 
 
-def main():
-    desktop, found = Atspi.get_desktop(0), []
+def main() -> None:
+    desktop, found = Atspi.get_desktop(0), Found()
     for number in range(desktop.get_child_count()):
         program = desktop.get_child_at_index(number)
         if program is not None:
