@@ -16,13 +16,16 @@ from foretell.kernels.profiles import LAUNCH_MODEL
 from foretell.kernels.program import Image, Launch
 
 
-def keep_observations(folder: Path) -> None:
-    """Have this process read dry runs from a folder of its own making, and put new ones there."""
-    launches.observed = _kept(folder, launches.observed)  # type: ignore[assignment]
+def keep_observations(folder: Path, follow_new: bool = True) -> None:
+    """Have this process read dry runs from a folder of its own making, and put new ones there.
+
+    Without `follow_new`, a launch that is not there counts as one that cannot be followed.
+    """
+    launches.observed = _kept(folder, launches.observed if follow_new else None)  # type: ignore[assignment]
 
 
 def _kept(
-    folder: Path, follow: Callable[[Launch, Image], dry.Observation]
+    folder: Path, follow: Callable[[Launch, Image], dry.Observation] | None
 ) -> Callable[[Launch, Image], dry.Observation]:
     folder.mkdir(parents=True, exist_ok=True)
     sources = sorted(Path(dry.__file__).parent.glob("*.py"))
@@ -35,7 +38,9 @@ def _kept(
         path = folder / f"{key}.pickle"
         if key not in memory and path.exists():
             memory[key] = pickle.loads(path.read_bytes())
-        if key not in memory:
+        if key not in memory and follow is None:
+            raise launches.NotFollowed("it was not followed before")
+        if key not in memory and follow is not None:
             try:
                 memory[key] = follow(launch, image)
             except launches.NotFollowed as error:

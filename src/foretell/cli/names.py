@@ -12,7 +12,7 @@ from pathlib import Path
 POLICIES = ("selective", "value", "top", "random", "all")
 REPLAY_POLICIES = (*POLICIES, "tuner")
 STRATEGIES = ("puct", "greedy", "beam", "islands", "random")
-FORECASTERS = ("online", "features", "program", "roofline", "cascade")
+FORECASTERS = ("online", "features", "program", "calibrated", "roofline", "cascade")
 EVAL_FORECASTERS = ("constant", "random", *FORECASTERS)
 REPLAY_FORECASTERS = (*FORECASTERS, "none", "online:none")
 PROPOSERS = ("template", "crossover", "knobs")

@@ -234,7 +234,7 @@ def _left_out(
     found: dict[str, Told] = {}
     for regime in regimes:
         means, width, score = (np.full(len(rows.log2), np.nan) for _ in range(3))
-        folds = list(_folds(groups[regime], effort.folds, seed))
+        folds = list(folds_of(groups[regime], effort.folds, seed))
         files = [parts / f"{regime}-{number}.npz" for number in range(len(folds))] if parts else None
         work = partial(_held_out, rows, tier, seed, effort)
         found_out = _by_parts(work, folds, each, files) if files else each(work, folds)
@@ -292,10 +292,10 @@ def _doubts(rows: Rows, by_regime: Mapping[str, Told], seed: int, effort: Effort
         units = (rows.log2 - means) / (scale * wider)
         # A new operation (or family) is one draw, however many candidates it has: each counts the same.
         owners = rows.families if regime == REGIMES[2] else rows.tasks
-        spread[regime] = _spread(units[works], owners[works])
+        spread[regime] = spread_of(units[works], owners[works])
         foreign = works & rows.foreign
         enough = int(foreign.sum()) >= LEAST_FOREIGN
-        own = _spread(units[foreign], owners[foreign]) if enough else spread[regime]
+        own = spread_of(units[foreign], owners[foreign]) if enough else spread[regime]
         spread[f"{regime}, foreign"] = own
     chances = {regime: _logistic(scores, ~works) for regime, (_, _, scores) in by_regime.items()}
     return _Doubts(error, scale, spread, chances)
@@ -344,7 +344,7 @@ def _bare(rows: Rows, trees: Mapping[str, Trees], shown: Mask) -> Tier:
     return Tier(rows.names, low, high, typical, trees, {}, {})
 
 
-def _folds(groups: NDArray[Any], folds: int, seed: int) -> Iterator[Mask]:
+def folds_of(groups: NDArray[Any], folds: int, seed: int) -> Iterator[Mask]:
     """Masks of what is held out, whole groups at a time."""
     distinct = np.unique(groups)
     np.random.default_rng(seed).shuffle(distinct)
@@ -390,15 +390,15 @@ def _fit_failure(rows: Rows, chosen: Mask, seed: int, count: int) -> Trees:
     return of_boosting(model.fit(rows.shown(chosen), ~rows.works[chosen]))
 
 
-def _spread(units: FloatArray, owners: NDArray[np.str_]) -> tuple[float, ...]:
+def spread_of(units: FloatArray, owners: NDArray[np.str_]) -> tuple[float, ...]:
     """Quantiles at `LEVELS`, wide enough that the middle 80 % of all others held 80 % of each owner in turn."""
-    own = _quantiles(units, owners)
+    own = quantiles(units, owners)
     middle = own[LEVELS.index(0.5)]
-    factor = _widening(units, owners)
+    factor = widening(units, owners)
     return tuple(middle + factor * (q - middle) for q in own)
 
 
-def _quantiles(units: FloatArray, owners: NDArray[np.str_], levels: Sequence[float] = LEVELS) -> tuple[float, ...]:
+def quantiles(units: FloatArray, owners: NDArray[np.str_], levels: Sequence[float] = LEVELS) -> tuple[float, ...]:
     """Quantiles where every owner has the same weight, however many units it has."""
     _, owner, counts = np.unique(owners, return_inverse=True, return_counts=True)
     order = np.argsort(units)
@@ -407,18 +407,18 @@ def _quantiles(units: FloatArray, owners: NDArray[np.str_], levels: Sequence[flo
     return tuple(float(q) for q in np.interp(levels, places, units[order]))
 
 
-def _widening(units: FloatArray, owners: NDArray[np.str_]) -> float:
+def widening(units: FloatArray, owners: NDArray[np.str_]) -> float:
     """The factor at which what other owners say of an owner holds as often as it should, on average over owners."""
     needed = []
     for owner in np.unique(owners):
         its = owners == owner
         if its.all():
             return 1.0
-        low, middle, high = _quantiles(units[~its], owners[~its], (0.1, 0.5, 0.9))
+        low, middle, high = quantiles(units[~its], owners[~its], (0.1, 0.5, 0.9))
         off = units[its] - middle
         needed.append(np.where(off < 0.0, off / (low - middle), off / (high - middle)))
     return max(
-        1.0, _quantiles(np.concatenate(needed), np.repeat(np.unique(owners), [len(n) for n in needed]), (0.8,))[0]
+        1.0, quantiles(np.concatenate(needed), np.repeat(np.unique(owners), [len(n) for n in needed]), (0.8,))[0]
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foretell.kernels.forecast import lm
+from foretell.kernels.forecast.calibrated import CalibratedForecaster
 from foretell.kernels.forecast.cascade import CascadeForecaster
 from foretell.kernels.forecast.online import OnlineForecaster
 from foretell.kernels.forecast.program import ProgramForecaster
@@ -13,6 +14,7 @@ from foretell.kernels.protocols import Forecaster
 
 __all__ = [
     "FORECASTERS",
+    "CalibratedForecaster",
     "CascadeForecaster",
     "Description",
     "OnlineForecaster",
@@ -30,14 +32,15 @@ class UnknownForecaster(ValueError):
     """No forecaster of that name; the message lists those there are."""
 
 
-FORECASTERS = ("cascade", "features", "online", "program", "roofline")
+FORECASTERS = ("calibrated", "cascade", "features", "online", "program", "roofline")
 
 
 def make(name: str, seed: int = 0) -> Forecaster:
     """A fresh forecaster by name, or UnknownForecaster.
 
     `online` learns in the run on top of `features`, `online:NAME` on top of another; `cascade` asks `features` and then
-    `online`, `cascade:NAME,NAME,...` others in that order. `program:eager` forecasts eager times, not those of graphs.
+    `online`, `cascade:NAME,NAME,...` others in that order. `calibrated` corrects `program` by what
+    was learnt from measured kernels. `program:eager` and `calibrated:eager` forecast eager times, not those of graphs.
     Names of language models: see docs/lm.md.
     """
     if lm.is_name(name):
@@ -50,6 +53,8 @@ def make(name: str, seed: int = 0) -> Forecaster:
             return TrainedForecaster()
         case "program" if parts in ("", "eager") and (parts or not colon):
             return ProgramForecaster(eager=parts == "eager")
+        case "calibrated" if parts in ("", "eager") and (parts or not colon):
+            return CalibratedForecaster(eager=parts == "eager")
         case "online" if parts or not colon:
             return OnlineForecaster(make(parts or "features", seed), seed, name)
         case "cascade" if parts or not colon:

@@ -73,8 +73,8 @@ class ProgramForecaster:
     Host code is executed, once per candidate, in a process of its own, as many at a time as there are cores; recordings
     are kept on disk. `learn` changes nothing. With `eager` the ratio of eager times is forecast instead, for comparison
     with times measured so.
-    `last_troubles` says, of the candidates of the last `forecast`, why one has no estimate of its own, and `compared`
-    has the times of those that do.
+    Of the candidates of the last `forecast`, `last_troubles` says why one has no estimate of its own, `refusals` has
+    the reason if it is in the candidate's recording, and `compared` has the times of those that do.
     """
 
     cost_s = 5.0
@@ -84,6 +84,7 @@ class ProgramForecaster:
         self._eager = eager
         self._roofline = RooflineForecaster()
         self.last_troubles: list[str | None] = []
+        self.refusals: list[Reason | None] = []
         self.compared: list[Compared | None] = []
 
     def learn(self, task: Task, device: Device, measured: Sequence[tuple[Subject, Measurement]]) -> None:
@@ -97,6 +98,7 @@ class ProgramForecaster:
         chances = [_p_fail(subject.candidate.language) for subject in subjects]
         told = [self._one(device, references, *each) for each in zip(recorded, fallback, chances, strict=True)]
         self.last_troubles = [reason for _, reason, _ in told]
+        self.refusals = [_refusal(each) for each in recorded]
         self.compared = [pair for _, _, pair in told]
         return [forecast for forecast, _, _ in told]
 
@@ -170,6 +172,12 @@ def _recorded(references: Sequence[_Reference], device: Device, subject: Subject
         if each.times is None or not found[-1].ok:
             break
     return found
+
+
+def _refusal(recordings: str | Sequence[Recording]) -> Reason | None:
+    """Why a candidate has no Program, if it was recorded at all."""
+    found = [] if isinstance(recordings, str) else [each.refusal for each in recordings if each.refusal is not None]
+    return found[0].reason if found else None
 
 
 _P_FAIL: Mapping[Reason, float] = {Reason.BUILD: CERTAIN, Reason.FAILED: 0.8, Reason.OUTPUTS: 0.8}

@@ -1,0 +1,170 @@
+"""A language model with the facts in hand: questions about held-out candidates as files, and what answers are worth.
+
+    python -m benchmarks.learned.ask FOLDER --kept KEPT.pickle --told TOLD.pickle --write [--count 300]
+    python -m benchmarks.learned.ask FOLDER --kept KEPT.pickle --told TOLD.pickle            # reads the answers
+
+FOLDER/blind and FOLDER/facts get `requests.jsonl` for `files:` (docs/lm.md): each candidate once without and once with
+the step tables of reference and candidate. No label is in either folder. Whole pools of at least two candidates that
+worked are asked about, our own first. Reading compares both with `calibrated`, alone and stacked: log2 speedups are
+averaged by the weight that is best on the other problems, which then says the order and the level; figures go to
+benchmarks/results/learned_answers.json, and nothing is written before every answer is there or `--partial`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.learned.examples import Known, judged
+from foretell.belief import Forecast
+from foretell.kernels.cost.steps import ProgramTime
+from foretell.kernels.evaluate.metrics import assess
+from foretell.kernels.forecast import answer
+from foretell.kernels.forecast.program import Compared, ProgramForecaster
+from foretell.kernels.forecast.prompt import Evidence, answer_schema, messages
+from foretell.lm import Message, Request
+from foretell.lm.files import FileModel, write_requests
+from foretell.lm.model import Reply
+
+RESULTS = Path("benchmarks/results/learned_answers.json")
+FORMS = ("blind", "facts")
+SHOWN = ("pairs_10", "first_pick", "accuracy", "within_one", "ece_bins", "covered_80", "width_80")
+WEIGHTS = np.linspace(0.0, 1.0, 11)
+STEPS = 12
+SEED = 25
+
+
+def chosen(found: Sequence[Known], told: Sequence[Forecast], count: int) -> tuple[list[Known], list[Forecast]]:
+    """Whole pools of which two or more worked, our own first, until there are `count` candidates."""
+    starts = np.cumsum([0, *(len(each.pool) for each in found)]).tolist()
+    order = [i for i, each in enumerate(found) if sum(m.ok for m in each.pool.measured) >= 2]
+    random.Random(SEED).shuffle(order)
+    order.sort(key=lambda i: found[i].eager)
+    kept: list[Known] = []
+    forecasts: list[Forecast] = []
+    for i in order:
+        if len(forecasts) < count:
+            kept.append(found[i])
+            forecasts += told[starts[i] : starts[i + 1]]
+    return kept, forecasts
+
+
+def questions(each: Known, compared: Sequence[Compared | None] | None) -> list[Request]:
+    """One request for each candidate of a pool, with step tables where they are handed over."""
+    asked = []
+    for i, subject in enumerate(each.pool.subjects):
+        system, user = messages(each.pool.task, each.pool.device, subject, Evidence(), "distribution")
+        text = user.content
+        pair = compared[i] if compared else None
+        if pair is not None:
+            text = f"{text}\n\n{facts(pair, each.eager)}"
+        how = "eagerly, host time included" if each.eager else "by replaying a CUDA graph with a cold cache"
+        asked.append(Request((system, Message("user", f"{text}\n\nTimes are taken {how}.")), answer_schema()))
+    return asked
+
+
+def facts(pair: Compared, eager: bool) -> str:
+    """The step tables of reference and candidate, as `program` estimates them."""
+    said = 2.0 ** (pair.eager_log2 if eager else pair.log2)
+    return "\n".join((
+        "## Estimates of a model of the device, step by step (they may be wrong; doubt is in doublings)",
+        _steps("reference", pair.reference), _steps("candidate", pair.candidate),
+        f"Estimated speedup: {said:.2f}, doubt {pair.doubt_log2:.1f} doublings",
+    ))  # fmt: skip
+
+
+def _steps(name: str, times: ProgramTime) -> str:
+    longest = sorted(times.steps, key=lambda step: -step.us)[:STEPS]
+    lines = [
+        f"{name}: {times.device_us:.1f} us on the device, {times.eager_us:.1f} us eagerly, {len(times.steps)} steps"
+    ]
+    for step in longest:
+        bound = max(step.parts_us, key=step.parts_us.__getitem__) if step.parts_us else "unknown"
+        lines.append(f"- {step.label}: {step.us:.1f} us, bound by {bound}, doubt {step.doubt_log2:.1f}, {step.basis}")
+    return "\n".join(lines)
+
+
+def write(folder: Path, found: Sequence[Known]) -> None:
+    for form in FORMS:
+        count = 0
+        for each in found:
+            forecaster = ProgramForecaster(each.eager)
+            if form == "facts":
+                forecaster.forecast(each.pool.task, each.pool.device, each.pool.subjects)
+            asked = questions(each, forecaster.compared if form == "facts" else None)
+            count += write_requests(folder / form / "requests.jsonl", asked)
+        print(f"{count} questions in {folder / form}")
+
+
+def stacked(found: Sequence[Known], mine: Sequence[Forecast], theirs: Sequence[Forecast]) -> list[Forecast]:
+    """`mine` moved towards the medians of `theirs`, by the weight with the least error on the other problems."""
+    problems = np.array([each.pool.group for each in found for _ in each.pool.ids])
+    log2 = np.array([m.log2_speedup for each in found for m in each.pool.measured])
+    own, other = (np.array([f.median for f in told]) for told in (mine, theirs))
+    errors = np.abs(own[:, None] + (other - own)[:, None] * WEIGHTS - log2[:, None])
+    moved = []
+    for i, forecast in enumerate(mine):
+        elsewhere = (problems != problems[i]) & np.isfinite(log2)
+        weight = WEIGHTS[int(np.argmin(errors[elsewhere].mean(axis=0)))]
+        moved.append(forecast.shifted(float(weight * (other[i] - own[i]))))
+    return moved
+
+
+def read(folder: Path, found: Sequence[Known], told: Sequence[Forecast], partial: bool) -> dict[str, Any]:
+    report: dict[str, Any] = {"calibrated": shown(found, told)}
+    for form in FORMS:
+        asked = {json.loads(line)["id"]: line for line in (folder / form / "requests.jsonl").read_text().splitlines()}
+        model = FileModel(folder / form)
+        requests = [_request(line) for line in asked.values()]
+        replies = model.ask(requests)
+        readings = [answer.read(reply.text) if isinstance(reply, Reply) else None for reply in replies]
+        unread = sum(not isinstance(reading, answer.Answer) for reading in readings)
+        if unread and not partial:
+            raise SystemExit(f"{unread} of {len(readings)} answers in {folder / form} are missing or cannot be read")
+        theirs = [
+            Forecast.from_bins(reading.probs, reading.p_fail) if isinstance(reading, answer.Answer) else mine
+            for reading, mine in zip(readings, told, strict=True)
+        ]
+        report[form] = shown(found, theirs) | {"unread": unread}
+        report[f"{form}, stacked"] = shown(found, stacked(found, told, theirs))
+    return report
+
+
+def _request(line: str) -> Request:
+    data: Mapping[str, Any] = json.loads(line)
+    return Request(tuple(Message(m["role"], m["content"]) for m in data["messages"]), data["schema"])
+
+
+def shown(found: Sequence[Known], told: Sequence[Forecast]) -> dict[str, Any]:
+    figures = assess(judged(found, told), "", "held_out").to_dict()["figures"]
+    return {name: figures[name] for name in SHOWN}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kept", type=Path, required=True)
+    parser.add_argument("--told", type=Path, required=True)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--partial", action="store_true", help="take `calibrated` where an answer is missing")
+    arguments = parser.parse_args()
+    kept = pickle.loads(arguments.kept.read_bytes())
+    found, told = chosen(kept, pickle.loads(arguments.told.read_bytes()), arguments.count)
+    if arguments.write:
+        write(arguments.folder, found)
+        return
+    report = read(arguments.folder, found, told, arguments.partial)
+    RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

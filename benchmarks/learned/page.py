@@ -1,0 +1,132 @@
+"""Make docs/results/real_kernels.md from the figures of `benchmarks.learned`.
+
+python -m benchmarks.learned.page
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS, PAGE = Path("benchmarks/results"), Path("docs/results/real_kernels.md")
+LOG = Path("benchmarks/learned/held_out_log.jsonl")
+# Figure, label, whether it is a share of 1, asked on the H200 and on other GPUs.
+FIGURES = (
+    ("pairs_10", "pairs > 10 % apart (mean of pools)", "≥ 0.86", "≥ 0.82"),
+    ("first_pick", "first pick / best", "≥ 0.95", "≥ 0.93"),
+    ("accuracy", "bin accuracy", "≥ 0.62", "≥ 0.52"),
+    ("within_one", "within one bin", "≥ 0.92", "≥ 0.85"),
+    ("ece_bins", "ECE", "≤ 0.05", "≤ 0.07"),
+    ("covered_80", "80 % interval: coverage", "0.80", "0.80"),
+    ("width_80", "80 % interval: mean width, doublings", "≤ 1.3", "≤ 2"),
+    ("failure_auroc", "failure AUROC, pooled", "", ""),
+    ("failure_auroc_within", "failure AUROC within pools", "≥ 0.80", "≥ 0.75"),
+)
+ARMS = {"written": "no surrogate (as written)", "newest": "newest first", "random": "random", "top": "top by forecast",
+        "value": "`value`"}  # fmt: skip
+OUTCOMES = (
+    ("top_tenth", "best of the first tenth"),
+    ("first_third", "best of the first third"),
+    ("third_of_seconds", "after a third of the device seconds"),
+    ("until_5", "measurements until within 5 %"),
+    ("until_20", "until within 20 %"),
+)
+_HEAD = """\
+# Forecasts of kernels that language models wrote
+
+Made by `python -m benchmarks.learned.page`. `calibrated` is `program` with a learnt correction, spread and chances of
+failure ([how](../real_kernels.md#learning)). Two columns are told apart: *H200*, our own problems and kernels, device
+time by graph replay; *other GPUs*, other people's kernels for other problems, timed eagerly. Brackets: 95 %, problems
+drawn whole. A pool is the kernels of one problem on one GPU.
+
+"""
+
+
+def cell(figure: Mapping[str, float | None] | None) -> str:
+    if not figure or figure["value"] is None:
+        return "–"
+    if figure["low"] is None or figure["high"] is None:
+        return f"{figure['value']:.2f}"
+    return f"{figure['value']:.2f} [{figure['low']:.2f}, {figure['high']:.2f}]"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(each)} |" for each in (head, ["---"] * len(head), *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def figures(report: Mapping[str, Any], with_asked: bool) -> str:
+    """Both columns of one report, `program` beside `calibrated`."""
+    columns = [name for name in ("device", "eager") if name in report["calibrated"]]
+    titles = {"device": "H200", "eager": "other GPUs"}
+    head = ["figure"]
+    for column in columns:
+        head += [f"{titles[column]}: `program`", "**`calibrated`**", *(["asked"] if with_asked else [])]
+    rows = []
+    for key, label, *asked in FIGURES:
+        row = [label]
+        for column, aim in zip(("device", "eager"), asked, strict=True):
+            if column in columns:
+                row += [cell(report[name][column].get(key)) for name in ("program", "calibrated")]
+                row += [aim] if with_asked else []
+        rows.append(row)
+    counts = ", ".join(
+        f"{titles[c]}: {r['candidates']} kernels, {r['failures']} of them failing, in {r['pools']} pools of "
+        f"{r['operations']} problems"
+        for c, r in ((c, report["calibrated"][c]) for c in columns)
+    )
+    return f"{counts}.\n\n{table(head, rows)}"
+
+
+def failures(chances: Mapping[str, Sequence[float]]) -> str:
+    rows = [[finding, *(f"{chance:.2f}" for chance in each)] for finding, each in sorted(chances.items())]
+    return table(["found wrong, chance stated", "compilation", "launch", "wrong", "timeout"], rows)
+
+
+def experiment(report: Mapping[str, Any]) -> str:
+    about = report["about"]
+    rows = [[label, *(cell(report["arms"][arm][key]) for key, _ in OUTCOMES)] for arm, label in ARMS.items()]
+    less = [
+        [f"`value` less {ARMS[arm]}", *(cell(columns[key]) for key, _ in OUTCOMES)]
+        for arm, columns in report["value less"].items()
+    ]
+    text = f"{about['pools']} pools, {about['kernels']} kernels, at least {about['fewest kernels']} each; "
+    text += f"{about['seeds']} seeds of `random`. Shares are of the pool's best speedup.\n\n"
+    return text + table(["arm", *(label for _, label in OUTCOMES)], [*rows, *less])
+
+
+def read(name: str) -> Any:
+    path = RESULTS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def page() -> str:
+    parts = [_HEAD]
+    looks = [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
+    held, development = read("learned_held_out.json"), read("learned_development.json")
+    if held:
+        parts.append("## Held-out problems\n\n")
+        parts.append(f"Looks at them, each in `benchmarks/learned/held_out_log.jsonl`: {len(looks)}")
+        parts.append(f" ({'; '.join(look['why'] for look in looks)}). ")
+        parts.append(figures(held, with_asked=True))
+    if development:
+        parts.append("\n## Development problems, cross-validated by problem\n\n")
+        parts.append(figures(development, with_asked=False))
+        parts.append(f"\nIntervals are calibrated within the groups {', '.join(development['groups'])}. ")
+        parts.append("Chances of failure, counted by what `program` finds, and the chance that it states:\n\n")
+        parts.append(failures(development["failures"]))
+    for name, title in (("development", "development problems, forecasts cross-validated"), ("held_out", "held-out")):
+        if report := read(f"learned_experiment_{name}.json"):
+            parts.append(f"\n## Choosing what to measure: {title}\n\n{experiment(report)}")
+    parts.append(Path(__file__).with_name("caveats.md").read_text())
+    return "".join(parts)
+
+
+def main() -> None:
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""What was learnt over `program`: how far its ratios are off, how sure that is, and which candidates fail, and how.
+
+A value that goes to and from one file of plain arrays. Rows are named numbers (`evidence`); each ensemble of trees
+reads columns of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foretell.belief import Forecast
+from foretell.kernels.forecast.model import LEAST_SCALE_LOG2, LEVELS, BadModel
+from foretell.kernels.forecast.roofline import CERTAIN
+from foretell.kernels.measurement import Status
+from foretell.trees import FloatArray, Trees
+
+FORMAT = 1
+LEVEL, ERROR = "level", "error"
+KINDS = (Status.COMPILE_ERROR, Status.LAUNCH_ERROR, Status.WRONG, Status.TIMEOUT)
+UNSEEN = "unseen"
+_DOUBTFUL_LOG2 = 0.5  # of a candidate whose estimate counts as doubtful
+_OWN_SHARE = 0.2  # of the time in kernels of its own, from which a candidate is no longer a library program
+Row = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Boosted trees and the columns that they read."""
+
+    names: tuple[str, ...]
+    trees: Trees
+
+    def predict(self, rows: Sequence[Row]) -> FloatArray:
+        return self.trees.predict(table(rows, self.names))
+
+
+def table(rows: Sequence[Row], names: Sequence[str]) -> FloatArray:
+    """Rows as an array; nan where one lacks a column."""
+    cells = [list(map(row.get, names, repeat(math.nan))) for row in rows]
+    return np.array(cells, dtype=np.float64).reshape(len(rows), len(names))
+
+
+def group_of(row: Row) -> str:
+    """The candidates among which intervals are calibrated: by the time that is asked for and the estimate's basis."""
+    quantity = "eager" if row["eager"] else "device"
+    if not row["recorded"]:
+        return f"{quantity}, not recorded"
+    if row["candidate.own"] < _OWN_SHARE:
+        return f"{quantity}, library calls"
+    return f"{quantity}, {'doubtful' if row['candidate.doubt'] > _DOUBTFUL_LOG2 else 'known'} kernels"
+
+
+def finding_of(row: Row) -> str:
+    """What `program` found wrong with a candidate, and the chance of failure that it states: its class of failure."""
+    refused = next((name for name, value in row.items() if name.startswith("refused.") and value), "")
+    return f"{refused.removeprefix('refused.') or 'nothing'} {row['p_fail']:.2f}"
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The model. `levels` are averaged and added to what `program` says; `error` is the logarithm of their usual error.
+
+    `spread` has, for each group and for `UNSEEN` ones, the quantiles of errors in units of that. `failures` has the
+    chance of each of `KINDS`, as counted among candidates of one `finding_of`; in `shares` failures are parted into
+    kinds where none were counted, and their chance is that which `program` states.
+    """
+
+    levels: tuple[Ensemble, ...]
+    error: Ensemble
+    spread: Mapping[str, tuple[float, ...]]
+    failures: Mapping[str, tuple[float, ...]]
+    shares: tuple[float, ...]
+    about: Mapping[str, Any]
+
+    def means(self, rows: Sequence[Row]) -> FloatArray:
+        """Expected log2 speedup of each row."""
+        said = np.array([row.get("ratio", 0.0) for row in rows])
+        return np.asarray(said + np.mean([level.predict(rows) for level in self.levels], axis=0), dtype=np.float64)
+
+    def scales(self, rows: Sequence[Row]) -> FloatArray:
+        return np.maximum(LEAST_SCALE_LOG2, np.exp(self.error.predict(rows)))
+
+    def failing(self, rows: Sequence[Row]) -> list[dict[Status, float]]:
+        """The chance of each way to fail, of each row; together at most `CERTAIN`."""
+        found = []
+        for row in rows:
+            usual = tuple(share * row["p_fail"] for share in self.shares)
+            chances = self.failures.get(finding_of(row), usual)
+            scale = min(1.0, CERTAIN / max(sum(chances), 1e-9))
+            found.append({kind: scale * chance for kind, chance in zip(KINDS, chances, strict=True)})
+        return found
+
+    def forecasts(self, rows: Sequence[Row]) -> list[Forecast]:
+        """What is forecast of each row."""
+        chances = [max(1.0 - CERTAIN, sum(each.values())) for each in self.failing(rows)]
+        told = []
+        for row, mean, scale, chance in zip(rows, self.means(rows), self.scales(rows), chances, strict=True):
+            shape = np.array(self.spread.get(group_of(row), self.spread[UNSEEN]))
+            told.append(Forecast.from_quantiles(LEVELS, (mean + scale * shape).tolist(), chance))
+        return told
+
+    def save(self, path: Path) -> None:
+        """Write the model, all or nothing."""
+        arrays: dict[str, NDArray[Any]] = {}
+        ensembles = self._ensembles()
+        for name, ensemble in ensembles.items():
+            arrays |= ensemble.trees.arrays(name)
+        head = {
+            "format": FORMAT,
+            "columns": {name: ensemble.names for name, ensemble in ensembles.items()},
+            "spread": {name: [round(value, 5) for value in values] for name, values in self.spread.items()},
+            "failures": self.failures,
+            "shares": self.shares,
+            "about": self.about,
+        }
+        arrays["head"] = np.frombuffer(json.dumps(head, sort_keys=True).encode(), dtype=np.uint8)
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]
+        partial.replace(path)
+
+    def _ensembles(self) -> dict[str, Ensemble]:
+        levels = {f"{LEVEL}{i}": level for i, level in enumerate(self.levels)}
+        return {**levels, ERROR: self.error}
+
+    @staticmethod
+    def load(path: Path | None = None) -> Residual:
+        """The model of a file, or the one that is shipped. Raises BadModel if the file is none."""
+        try:
+            if path is not None:
+                return Residual._read(path)
+            place = resources.files("foretell.kernels.forecast") / "models" / "residual.npz"
+            with resources.as_file(place) as found:
+                return Residual._read(found)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile, zlib.error) as error:
+            raise BadModel(f"{path or 'the shipped file'} is not a model of this version: {error}") from error
+
+    @staticmethod
+    def _read(path: Path) -> Residual:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        head = json.loads(arrays["head"].tobytes())
+        if head["format"] != FORMAT:
+            raise ValueError(f"format {head['format']}, expected {FORMAT}")
+        found = {
+            name: Ensemble(tuple(columns), Trees.from_arrays(name, arrays)) for name, columns in head["columns"].items()
+        }
+        for name, each in found.items():
+            if int(each.trees.column.max()) >= len(each.names):
+                raise ValueError(f"the trees of {name} read columns that are not there")
+        spread = {name: tuple(map(float, values)) for name, values in head["spread"].items()}
+        if UNSEEN not in spread or any(len(values) != len(LEVELS) for values in spread.values()):
+            raise ValueError("its spreads are not complete")
+        shares = tuple(map(float, head["shares"]))
+        failures = {str(name): tuple(map(float, values)) for name, values in head["failures"].items()}
+        if any(len(values) != len(KINDS) or min(values) < 0 for values in (shares, *failures.values())):
+            raise ValueError("its chances of failure are not complete")
+        return Residual(
+            tuple(found[name] for name in sorted(found) if name.startswith(LEVEL)),
+            found[ERROR],
+            spread,
+            failures,
+            shares,
+            head["about"],
+        )
