@@ -6,8 +6,8 @@
 FOLDER/blind and FOLDER/facts get `requests.jsonl` for `files:` (docs/lm.md): each candidate once without and once with
 the step tables of reference and candidate. No label is in either folder. Whole pools of at least two candidates that
 worked are asked about, our own first. Reading compares both with `calibrated`, alone and stacked: log2 speedups are
-averaged by the weight that is best on the other problems, which then says the order and the level; figures go to
-benchmarks/results/learned_answers.json, and nothing is written before every answer is there or `--partial`.
+averaged by the weight that is best on the other problems, which then says the order and the level. Pools count of which
+every candidate was answered in both ways; figures go to benchmarks/results/learned_answers.json.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import argparse
 import json
 import pickle
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,12 @@ from foretell.kernels.forecast import answer
 from foretell.kernels.forecast.program import Compared, ProgramForecaster
 from foretell.kernels.forecast.prompt import Evidence, answer_schema, messages
 from foretell.lm import Message, Request
-from foretell.lm.files import FileModel, write_requests
+from foretell.lm.files import ANSWERS, REQUESTS, read_answers, write_requests
 from foretell.lm.model import Reply
 
 RESULTS = Path("benchmarks/results/learned_answers.json")
 FORMS = ("blind", "facts")
+INDEX = "candidates.json"
 SHOWN = ("pairs_10", "first_pick", "accuracy", "within_one", "ece_bins", "covered_80", "width_80")
 WEIGHTS = np.linspace(0.0, 1.0, 11)
 STEPS = 12
@@ -92,15 +93,35 @@ def _steps(name: str, times: ProgramTime) -> str:
 
 
 def write(folder: Path, found: Sequence[Known]) -> None:
+    """Write the questions of both forms, and which candidate each is about."""
     for form in FORMS:
-        count = 0
+        index: dict[str, str] = {}
         for each in found:
             forecaster = ProgramForecaster(each.eager)
             if form == "facts":
                 forecaster.forecast(each.pool.task, each.pool.device, each.pool.subjects)
             asked = questions(each, forecaster.compared if form == "facts" else None)
-            count += write_requests(folder / form / "requests.jsonl", asked)
-        print(f"{count} questions in {folder / form}")
+            write_requests(folder / form / REQUESTS, asked)
+            index |= {request.id: _name(each, i) for i, request in enumerate(asked)}
+        (folder / form / INDEX).write_text(json.dumps(index, indent=1) + "\n")
+        print(f"{len(index)} questions in {folder / form}")
+
+
+def _name(each: Known, i: int) -> str:
+    return f"{each.column} {each.pool.name} {each.pool.ids[i]}"
+
+
+def answers(folder: Path) -> dict[str, Forecast]:
+    """What was answered, by candidate; what cannot be read is left out."""
+    index = json.loads((folder / INDEX).read_text())
+    replies, _ = read_answers(sorted(folder.glob(ANSWERS)))
+    found = {}
+    for name, candidate in index.items():
+        reply = replies.get(name)
+        reading = answer.read(reply.text) if isinstance(reply, Reply) else None
+        if isinstance(reading, answer.Answer):
+            found[candidate] = Forecast.from_bins(reading.probs, reading.p_fail)
+    return found
 
 
 def stacked(found: Sequence[Known], mine: Sequence[Forecast], theirs: Sequence[Forecast]) -> list[Forecast]:
@@ -112,34 +133,27 @@ def stacked(found: Sequence[Known], mine: Sequence[Forecast], theirs: Sequence[F
     moved = []
     for i, forecast in enumerate(mine):
         elsewhere = (problems != problems[i]) & np.isfinite(log2)
-        weight = WEIGHTS[int(np.argmin(errors[elsewhere].mean(axis=0)))]
+        weight = WEIGHTS[int(np.argmin(errors[elsewhere].mean(axis=0)))] if elsewhere.any() else 0.0
         moved.append(forecast.shifted(float(weight * (other[i] - own[i]))))
     return moved
 
 
-def read(folder: Path, found: Sequence[Known], told: Sequence[Forecast], partial: bool) -> dict[str, Any]:
-    report: dict[str, Any] = {"calibrated": shown(found, told)}
+def read(folder: Path, found: Sequence[Known], told: Sequence[Forecast]) -> dict[str, Any]:
+    """Figures of `calibrated` and of both forms of question, alone and stacked, over pools that were answered whole."""
+    said = {form: answers(folder / form) for form in FORMS}
+    names = [[_name(each, i) for i in range(len(each.pool))] for each in found]
+    mine = dict(zip((name for own in names for name in own), told, strict=True))
+    whole = [i for i, own in enumerate(names) if all(name in said[form] for form in FORMS for name in own)]
+    if not whole:
+        raise SystemExit(f"no pool was answered whole in {folder}")
+    pools, kept = [found[i] for i in whole], [name for i in whole for name in names[i]]
+    own = [mine[name] for name in kept]
+    report: dict[str, Any] = {"pools": len(pools), "candidates": len(kept), "calibrated": shown(pools, own)}
     for form in FORMS:
-        asked = {json.loads(line)["id"]: line for line in (folder / form / "requests.jsonl").read_text().splitlines()}
-        model = FileModel(folder / form)
-        requests = [_request(line) for line in asked.values()]
-        replies = model.ask(requests)
-        readings = [answer.read(reply.text) if isinstance(reply, Reply) else None for reply in replies]
-        unread = sum(not isinstance(reading, answer.Answer) for reading in readings)
-        if unread and not partial:
-            raise SystemExit(f"{unread} of {len(readings)} answers in {folder / form} are missing or cannot be read")
-        theirs = [
-            Forecast.from_bins(reading.probs, reading.p_fail) if isinstance(reading, answer.Answer) else mine
-            for reading, mine in zip(readings, told, strict=True)
-        ]
-        report[form] = shown(found, theirs) | {"unread": unread}
-        report[f"{form}, stacked"] = shown(found, stacked(found, told, theirs))
+        theirs = [said[form][name] for name in kept]
+        report[form] = shown(pools, theirs)
+        report[f"{form}, stacked"] = shown(pools, stacked(pools, own, theirs))
     return report
-
-
-def _request(line: str) -> Request:
-    data: Mapping[str, Any] = json.loads(line)
-    return Request(tuple(Message(m["role"], m["content"]) for m in data["messages"]), data["schema"])
 
 
 def shown(found: Sequence[Known], told: Sequence[Forecast]) -> dict[str, Any]:
@@ -154,14 +168,13 @@ def main() -> None:
     parser.add_argument("--told", type=Path, required=True)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--partial", action="store_true", help="take `calibrated` where an answer is missing")
     arguments = parser.parse_args()
     kept = pickle.loads(arguments.kept.read_bytes())
     found, told = chosen(kept, pickle.loads(arguments.told.read_bytes()), arguments.count)
     if arguments.write:
         write(arguments.folder, found)
         return
-    report = read(arguments.folder, found, told, arguments.partial)
+    report = read(arguments.folder, found, told)
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
