@@ -99,6 +99,12 @@ def test_unclosed_comments_take_linear_time() -> None:
     """A quadratic reader would need minutes for this."""
     for piece in ("/* ", '"a', "'", 'R"(', "1'a"):
         assert len(Candidate("softmax", "cpp", piece * 200_000).likeness) == 16
+    for language in ("cpp", "cuda"):
+        assert len(Candidate("softmax", language, '"' + '\\"' * 200_000 + "\\").likeness) == 16
+
+
+def test_long_lines_of_python_lose_their_comments_too() -> None:
+    assert "gone" not in normalise(f"x = {'1 + ' * 1000}1  # gone", "triton")
 
 
 CUDA = '''"""Why it is quick."""

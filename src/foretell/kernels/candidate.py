@@ -6,11 +6,13 @@ that differ in a comment may do different things. `likeness` ignores comments an
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import json
 import re
 import tokenize
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -23,12 +25,13 @@ LANGUAGES = frozenset({"cpp"}) | PYTHON_LANGUAGES
 
 _ID_CHARACTERS = 32  # 128 bits: nobody finds two texts with one id
 _LIKENESS_CHARACTERS = 16
+_LONG_LINE = 1000  # characters
 _C_TOKENS = re.compile(
     # What is left open ends at the end of the text or line, so that no input makes the search start over and over.
     r"""(?<!\w)(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?(?:\)(?P=mark)"|\Z)"""  # a raw string has no comments
     r"""|(?<![\w.])\.?\d[\w.]*(?:'\w[\w.]*)+"""  # 1'000: these quotes open nothing
     r"""|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"""
-    r"""|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)""",
+    r"""|"(?:\\(?:.|\Z)|[^"\\\n])*(?:"|$)|'(?:\\(?:.|\Z)|[^'\\\n])*(?:'|$)""",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -125,9 +128,20 @@ def _strip_c(source: str) -> str:
     return _C_TOKENS.sub(lambda match: " " if match.group().startswith("/") else match.group(), source)
 
 
+def _is_python(source: str) -> bool:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _strip_python(source: str) -> str:
     if not any(mark in source for mark in "#'\""):
         return source  # neither comment nor string: nothing to take out
+    if max(map(len, source.split("\n"))) > _LONG_LINE and not _is_python(source):
+        return source  # the tokenizer takes time by the square of a line that is not Python
     try:
         tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type != tokenize.NL]
     except (tokenize.TokenError, SyntaxError):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,3 +216,34 @@ class TestForeign:
         data = read(write_foreign(tmp_path / "f.parquet", [foreign_row(0, 0, **changes)]))
         with pytest.raises(BadTable):
             data.pools("all", "source")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("row_id", 5), ("candidate_ms", "soon"), ("reference_code", 7), ("split_group", ["a"]), ("clean", "yes")],
+)
+def test_optional_columns_of_another_type_are_refused(tmp_path: Path, column: str, value: Any) -> None:
+    rows = [{**foreign_row(0, i), column: value} for i in range(2)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "f.parquet")
+    with pytest.raises(BadTable, match=f"the column {column}"):
+        read(tmp_path / "f.parquet")
+
+
+@pytest.mark.parametrize("shapes", ["[" * 100_000 + "]" * 100_000, '{"m": ' + "9" * 5000 + "}"])
+def test_shapes_that_json_gives_up_on_are_refused(tmp_path: Path, shapes: str) -> None:
+    data = read(write_foreign(tmp_path / "f.parquet", [foreign_row(0, 0, shapes_json=shapes)]))
+    with pytest.raises(BadTable, match="is not JSON"):
+        data.pools("all", "source")
+
+
+@pytest.mark.parametrize("shapes", ['{"m": 4, "n": 4, "k": 3, "dtype": ["x"]}', '{"m": 0, "n": -5, "k": 3}'])
+def test_odd_shapes_say_nothing(tmp_path: Path, shapes: str) -> None:
+    [pool] = read(write_foreign(tmp_path / "f.parquet", [foreign_row(0, 0, shapes_json=shapes)])).pools("all", "source")
+    assert len(pool) == 1
+
+
+def test_a_small_file_with_very_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foretell.kernels.evaluate.data.MOST_ROWS", 100)
+    rows = [foreign_row(0, i) for i in range(200)]
+    with pytest.raises(BadTable, match="too large"):
+        read(write_foreign(tmp_path / "f.parquet", rows))

@@ -44,6 +44,23 @@ def test_hand_written_listing() -> None:
     assert features["call_share"] == pytest.approx(1 / 9)
 
 
+def _listing(lines: list[str]) -> str:
+    return "\n0000000000000000 <kernel>:\n" + "".join(f"    {place:x}:\t{line}\n" for place, line in enumerate(lines))
+
+
+def test_the_innermost_of_nested_loops_count() -> None:
+    nested = ["nop", "nop", "nop", "jne    1 <k>", "jne    0 <k>", "nop", "jne    5 <k>"]
+    features = read_features(_listing(nested))
+    assert (features["inner_loops"], features["inner_instructions"]) == (2, 3 + 2)
+
+
+@pytest.mark.parametrize("back", [0, 20_000], ids=["each its own", "each over many"])
+def test_very_many_loops_take_linear_time(back: int) -> None:
+    """A quadratic reader would need minutes for this."""
+    loops = [f"jne    {max(0, place - back):x} <k>" for place in range(40_000)]
+    assert read_features(_listing(loops))["inner_loops"] >= 1
+
+
 @given(st.text(max_size=500))
 def test_any_text_gives_the_same_finite_keys(text: str) -> None:
     features = read_features(text)

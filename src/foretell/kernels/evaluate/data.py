@@ -22,6 +22,8 @@ ALL = "all"
 DEVELOPMENT = "development"
 HELD_OUT = ("held_operation", "held_family", "held_written")
 _MARKED = ("device", "id", "status", "speedup")
+MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
+_BATCH_ROWS = 64  # a row may be as long as its file is allowed to be
 _KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of docs/evaluation.md"
 
 
@@ -130,9 +132,9 @@ def _read_file(path: Path) -> Data:
         names = set(arrow.parquet.read_schema(path).names)
         for is_foreign, form in ((False, pools), (True, foreign)):
             if names.issuperset(form.REQUIRED):
-                wanted = [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names]
-                columns = arrow.parquet.read_table(path, columns=wanted)
+                columns = _columns(path, [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names])
                 _check(path, columns, form.REQUIRED)
+                _check_optional(path, columns, foreign.OPTIONAL if is_foreign else ())
                 rows = columns.to_pylist()
                 return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
     except arrow.ArrowInvalid as error:
@@ -140,6 +142,21 @@ def _read_file(path: Path) -> Data:
     nearest = min((pools.REQUIRED, foreign.REQUIRED), key=lambda form: len(set(form) - names))
     missing = ", ".join(name for name in nearest if name not in names)
     raise BadTable(f"{path} has another schema: it lacks {missing}", f"the columns {', '.join(nearest)}")
+
+
+def _columns(path: Path, names: Sequence[str]) -> Any:
+    """Columns of a Parquet file, as far as they are of a reasonable size: a small file may hold very many rows."""
+    arrow = table.arrow()
+    batches, rows, held = [], 0, 0
+    with arrow.parquet.ParquetFile(path) as file:
+        schema = arrow.schema([file.schema_arrow.field(name) for name in names])
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
+            batches.append(batch.select(list(names)))
+            rows, held = rows + batch.num_rows, held + batch.nbytes
+            if rows > MOST_ROWS or held > MOST_BYTES:
+                limits = f"at most {MOST_ROWS:,} rows and {MOST_BYTES >> 20:,} MiB of text"
+                raise BadTable(f"{path} is too large", limits)
+    return arrow.Table.from_batches(batches, schema)
 
 
 def _check(path: Path, columns: Any, required: Sequence[str]) -> None:
@@ -154,3 +171,18 @@ def _check(path: Path, columns: Any, required: Sequence[str]) -> None:
             raise BadTable(f"the column {name} of {path} holds {column.type}", "text")
         elif column.null_count:
             raise BadTable(f"the column {name} of {path} is empty in {column.null_count} rows", "a value in each row")
+
+
+def _check_optional(path: Path, columns: Any, names: Sequence[str]) -> None:
+    """Refuse columns that need not be there and hold something else than text, numbers (`..._ms`) or truth values."""
+    types = table.arrow().types
+    for name in set(names).intersection(columns.column_names):
+        kind = columns.column(name).type
+        if name.endswith("_ms"):
+            fits, expected = types.is_floating(kind) or types.is_integer(kind), "numbers"
+        elif name == "clean":
+            fits, expected = types.is_boolean(kind), "truth values"
+        else:
+            fits, expected = types.is_string(kind) or types.is_large_string(kind), "text"
+        if not fits and not types.is_null(kind):
+            raise BadTable(f"the column {name} of {path} holds {kind}", expected)

@@ -33,6 +33,7 @@ OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "re
 _STATUSES = {"runtime_error": Status.LAUNCH_ERROR, "unknown_failure": Status.CRASH}
 _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 _BY_BYTES = {1: "uint8", 2: "float16", 4: "float32", 8: "int64", 16: "float64"}
+_LONGEST_SIDE = 1 << 31
 _UNCHECKED = Tolerance(1e-2, 1e-2, "checked by whoever measured it")
 # What stands for the reference of a matrix product of which the table gives the sizes alone.
 _PRODUCT = """import torch
@@ -180,16 +181,22 @@ def _matmul_sizes(row: Mapping[str, Any]) -> tuple[dict[str, int], str]:
     """m, n, k and dtype where the row's shapes are those of a matrix product, else no sizes."""
     try:
         shapes = json.loads(row.get("shapes_json") or "{}")
-    except json.JSONDecodeError as error:
-        raise BadTable(f"shapes_json of {row['op_id']} is not JSON: {error}", 'such as {"m": 64, "n": 64}') from error
+    except (ValueError, RecursionError) as error:
+        words = f"shapes_json of {row['op_id']} is not JSON: {str(error)[:200]}"
+        raise BadTable(words, 'such as {"m": 64, "n": 64}') from error
     if not isinstance(shapes, dict):  # shapes of the inputs, which say nothing of what is done with them
         return {}, "float32"
-    dtype = _DTYPES.get(shapes.get("dtype", ""), "float32")
-    if all(isinstance(shapes.get(name), int) for name in ("m", "n", "k")):
+    dtype = _DTYPES.get(str(shapes.get("dtype")), "float32")
+    if all(_is_side(shapes.get(name)) for name in ("m", "n", "k")):
         return {name: shapes[name] for name in ("m", "n", "k")}, dtype
-    if isinstance(shapes.get("N"), int) and "gemm" in row["op_id"]:
+    if _is_side(shapes.get("N")) and "gemm" in row["op_id"]:
         return dict.fromkeys(("m", "n", "k"), int(shapes["N"])), dtype
     return {}, dtype
+
+
+def _is_side(value: object) -> bool:
+    """Whether a value may be the side of a matrix."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LONGEST_SIDE
 
 
 def _constant(value: float, sizes: Sizes) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 _FUNCTION = re.compile(r"^[0-9a-f]+ <(?P<name>[^>]+)>:$")
 _LINE = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?P<op>\S+)\s*(?P<args>[^#<]*)(?:<|#|$)")
+_OVERLAP = 4  # times the instructions of a function that its loops may have together
 _JUMP_TARGET = re.compile(r"^([0-9a-f]+)")
 _RUNTIME = frozenset(
     ("_init", "_fini", "deregister_tm_clones", "register_tm_clones", "__do_global_dtors_aux", "frame_dummy", ".plt")
@@ -115,13 +116,15 @@ def _innermost_loops(body: list[Instruction]) -> Iterable[list[Instruction]]:
         start = index.get(int(target[1], 16)) if target else None
         if start is not None and start <= position:
             spans.append((start, position))
-    spans.sort(key=lambda span: (span[0], -span[1]))
-    inner = [
-        span
-        for span in spans
-        if not any(other != span and span[0] <= other[0] and other[1] <= span[1] for other in spans)
-    ]
-    return [body[start : end + 1] for start, end in dict.fromkeys(inner)]
+    inner: list[tuple[int, int]] = []
+    nearest = len(body)  # where the first of the loops that begin further down, or here and are shorter, ends
+    room = _OVERLAP * len(body)  # loops that overlap without one being in the other: hardly any in what compilers make
+    for start, end in sorted(set(spans), key=lambda span: (-span[0], span[1])):
+        room -= end - start + 1 if end < nearest else 0
+        if end < nearest and room >= 0:
+            inner.append((start, end))
+        nearest = min(nearest, end)
+    return [body[start : end + 1] for start, end in reversed(inner)]
 
 
 def _is_jump(op: str) -> bool:
