@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,9 +20,11 @@ from foretell.gui.actions import Action
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.received import open_plain, write_plain
 
 Split = Literal["train", "held_out"]
 FILE = "proposals.jsonl"
+MOST_PIXELS = 1 << 26  # twice an 8K screen
 
 
 class DatasetError(ValueError):
@@ -158,19 +162,27 @@ def read_rows(folder: Path) -> Iterator[Row]:
 
 
 def save_image(path: Path, image: Pixels) -> None:
-    """Write an RGB picture as PNG, making its folder."""
+    """Write an RGB picture as PNG, making its folder; a file or link at `path` is replaced."""
     from PIL import Image
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(image).save(path)
+    data = BytesIO()
+    Image.fromarray(image).save(data, format="PNG")
+    write_plain(path, data.getvalue())
 
 
 def load_image(path: Path) -> Pixels:
-    """Read a picture as RGB; DatasetError where it is not there."""
+    """Read a PNG picture as RGB.
+
+    Raises DatasetError if it is absent, a link, another format (some of which start programs) or too large.
+    """
     from PIL import Image
 
     try:
-        with Image.open(path) as file:
-            return np.asarray(file.convert("RGB"), dtype=np.uint8)
-    except OSError as error:
+        with os.fdopen(open_plain(path), "rb") as data, Image.open(data, formats=("PNG",)) as picture:
+            width, height = picture.size
+            if width * height > MOST_PIXELS:
+                raise ValueError(f"{width} x {height} pixels are more than {MOST_PIXELS}")
+            return np.asarray(picture.convert("RGB"), dtype=np.uint8)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DatasetError(f"the picture {path} cannot be read: {error}") from error

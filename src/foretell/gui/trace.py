@@ -22,7 +22,7 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason
-from foretell.received import inside
+from foretell.received import MOST_JSON_BYTES, inside, open_plain, read_plain
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
@@ -36,7 +36,8 @@ class TraceError(ValueError):
 class TraceWriter:
     """Appends to the trace in a folder, which is made if absent. Not for two processes at once.
 
-    Without `pictures` only the lines are written. `clock` gives seconds since the epoch.
+    Without `pictures` only the lines are written. `clock` gives seconds since the epoch. Raises NotPlain if the trace
+    or the folder of its pictures is a link, through which nothing is written.
     """
 
     def __init__(self, folder: Path | str, pictures: bool = True, clock: Callable[[], float] = time.time) -> None:
@@ -44,12 +45,15 @@ class TraceWriter:
         self._pictures, self._clock = pictures, clock
         self._written: dict[str, str] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / FILE
-        whole = path.read_bytes() if path.exists() else b""
-        self._file = path.open("ab")
-        if whole and not whole.endswith(b"\n"):
-            self._file.truncate(whole.rfind(b"\n") + 1)
-        self._count = whole.count(b"\n")
+        descriptor = open_plain(self.folder / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self._file = os.fdopen(descriptor, "a+b")
+        self._file.seek(0)
+        self._count = whole_bytes = 0
+        for line in self._file:
+            if line.endswith(b"\n"):
+                self._count += 1
+                whole_bytes += len(line)
+        self._file.truncate(whole_bytes)
 
     def append(self, event: str, data: Mapping[str, Any], pictures: Mapping[str, Pixels] | None = None) -> None:
         """Write one event; when this returns it is on disk. Names of pictures become those of their files."""
@@ -76,9 +80,7 @@ class TraceWriter:
         if digest not in self._written:
             plain = "".join(c if c.isalnum() else "-" for c in name)
             relative = f"{_PICTURES}/{self._count:04d}-{plain}-{digest}.png"
-            partial = self.folder / f"{relative}.partial.png"
-            save_image(partial, pixels)
-            partial.replace(self.folder / relative)
+            save_image(inside(self.folder, relative), pixels)
             self._written[digest] = relative
             while len(self._written) > _REMEMBERED:
                 del self._written[next(iter(self._written))]
@@ -174,12 +176,18 @@ class Trace:
 
 
 def read(folder: Path | str) -> Trace:
-    """Read a trace, a torn last line left out. TraceError where there is none, or another line is damaged."""
+    """Read a trace, a torn last line left out.
+
+    Raises TraceError if there is none, it is a link or too long, or another line is damaged.
+    """
     folder = Path(folder)
     path = folder / FILE
     if not path.is_file():
         raise TraceError(f"there is no {FILE} in {folder}: give the folder that a guard traced into")
-    *lines, rest = path.read_bytes().split(b"\n")
+    try:
+        *lines, rest = read_plain(path, MOST_JSON_BYTES).split(b"\n")
+    except ValueError as error:
+        raise TraceError(str(error)) from error
     events = [_event(path, number, line) for number, line in enumerate(lines, 1)]
     torn = bool(rest.strip())
     if torn:
