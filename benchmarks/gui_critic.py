@@ -28,6 +28,7 @@ from foretell.gui.checks import check
 from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.critic_model import CriticModel
 from foretell.gui.dataset import Row, load_image, read_rows
+from foretell.gui.described import Shown, describe
 from foretell.gui.elements import look
 from foretell.gui.explain import explain
 from foretell.gui.features import features
@@ -38,7 +39,7 @@ from foretell.gui.ocr import Ocr
 from foretell.gui.places import places
 from foretell.gui.sight import Eyes
 from foretell.gui.threshold import Threshold, threshold_for
-from foretell.gui.train_critic import Shown, describe, train
+from foretell.gui.train_critic import train
 
 RESULTS = Path(__file__).parent / "results" / "gui_critic.json"
 BOUND = 0.02

@@ -261,7 +261,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def fit(data: Path, folder: Path) -> None:
     """Train the critics on the training tasks alone: one as it is shipped, and one that does not see the point."""
-    from foretell.gui.train_critic import describe, train
+    from foretell.gui.described import describe
+    from foretell.gui.train_critic import train
 
     folder.mkdir(parents=True, exist_ok=True)
     rows = [row for row in read_rows(data) if row.split == "train"]

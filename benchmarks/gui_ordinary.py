@@ -88,7 +88,7 @@ class Judged:
 
 def judged(browser: Any, critic: EmbeddedCritic, size: tuple[int, int], style: str) -> Iterator[Judged]:
     """Every right click whose place is in sight at this size."""
-    limit = critic.model.threshold(BOUND)
+    limit = critic.threshold(BOUND)
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     for html, goal, place, intent in RIGHT:
         page.set_content(html.format(STYLES[style]))
@@ -99,11 +99,12 @@ def judged(browser: Any, critic: EmbeddedCritic, size: tuple[int, int], style: s
         seen = Observation(goal, PlaywrightScreen(page).observe())
         corner = Point(size[0] - 5.0, size[1] - 5.0)
         began_s = time.perf_counter()
-        right = critic.judge(seen, Proposal((Action(Kind.CLICK, point),), intent), History()).p_bad
+        own = critic.judge(seen, Proposal((Action(Kind.CLICK, point),), intent), History())
         ms = 1000.0 * (time.perf_counter() - began_s)
         stray = critic.judge(seen, Proposal((Action(Kind.CLICK, corner),), intent), History()).p_bad
         stated = intent is not None
-        yield Judged(size, style, goal, place, stated, right, stray, limit.cleared_by(right, stated=stated), ms)
+        stops = limit.cleared_by(own.p_bad, stated=stated, model=own.model)
+        yield Judged(size, style, goal, place, stated, own.p_bad, stray, stops, ms)
     page.close()
 
 

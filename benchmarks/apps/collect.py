@@ -21,7 +21,7 @@ from benchmarks.apps.application import Application
 from benchmarks.apps.browser import browser
 from benchmarks.apps.browser import stage as in_browser
 from benchmarks.apps.install import MARK, by_name
-from benchmarks.apps.label import Labeller, drawn, write_details
+from benchmarks.apps.label import AMOUNTS, Labeller, drawn, write_details
 from benchmarks.apps.moment import FOLDER, Moment, read_moments, write_moments
 from benchmarks.apps.server import NotStarted, started
 from benchmarks.apps.split import is_held_out
@@ -36,6 +36,7 @@ WALKS = (
     (((1280, 720), "dark"), ((1920, 1080), "light"), ((1024, 768), "dark")),
 )  # size and theme of each walk; applications take turns
 STEPS = 3
+LEAST_RIGHT = 100  # of each held-out application: fewer say little of its false interruptions
 LOG = "applications.jsonl"
 
 say = partial(print, flush=True)
@@ -102,14 +103,18 @@ def _collect(application: Application, folder: Path, data: Path, steps: int) -> 
         file.write(json.dumps(entry) + "\n")
 
 
-def label(into: Path) -> int:
-    """Make all proposals of a half from its walks; how many."""
+def label(into: Path, least_right: int = 0) -> int:
+    """Make all proposals of a half from its walks, with at least so many right ones of each application if its screens
+    allow it; how many."""
     count, details = 0, []
     write_rows(into, [])
     for path in sorted((into / FOLDER).glob("*.jsonl")):
-        labeller = Labeller(path.stem)
         moments = [drawn(into, one) for one in read_moments(into, path.stem)]
-        rows = sorted(labeller.rows(moments), key=lambda row: row.image)
+        for amount in AMOUNTS:
+            labeller = Labeller(path.stem, amount)
+            rows = sorted(labeller.rows(moments), key=lambda row: row.image)
+            if sum(not row.bad for row in rows) >= least_right:
+                break
         write_rows(into, rows, append=True)
         details += labeller.details
         count += len(rows)
@@ -135,7 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             collect(application, folder, data, options.steps)
     for name in ("dev", "heldout"):
         if (data / name / FOLDER).is_dir():
-            say(f"{name}: {label(data / name)} proposals")
+            least = LEAST_RIGHT if name == "heldout" else 0
+            say(f"{name}: {label(data / name, least)} proposals")
 
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def guards() -> Guard:
     """The guard as its documentation makes it, in the mode that sends proposals back."""
     reader = Ocr()
     critic = EmbeddedCritic(eyes=Eyes(reader), pictures=False)
-    return Guard(critic, Historian(reader), critic.model.threshold(BOUND), mode=Mode.ENFORCE, limits=PATIENT)
+    return Guard(critic, Historian(reader), critic.threshold(BOUND), mode=Mode.ENFORCE, limits=PATIENT)
 
 
 def played(

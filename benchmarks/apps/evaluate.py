@@ -1,12 +1,12 @@
 """A critic on the proposals of real applications: how well P(bad) tells wrong from right, by application and class.
 
-    python -m benchmarks.apps.evaluate DATA/dev         # the shipped critic; writes results/apps_evaluation.json
-    python -m benchmarks.apps.evaluate DATA/dev --model NEW.npz --name "new features"
-    python -m benchmarks.apps.evaluate DATA/heldout --held-out --name "final"
+    python -m benchmarks.apps.evaluate DATA/dev --model OTHER.npz --name "before" --into FILE
+    python -m benchmarks.apps.evaluate DATA/heldout --held-out --name "pixels"
+    python -m benchmarks.apps.evaluate DATA/heldout --held-out --evidence --name "with evidence"
 
 Every run adds a line to results/apps_evaluations.jsonl. Held-out applications are judged only with `--held-out`, so
-that the log says how often that was done. P(bad) of each row is kept beside the data (`judged-*.jsonl`, by the model's
-hash), so that a run that was interrupted resumes.
+that the log says how often that was done. Features are worked out once (`described`); `--through N` also judges N rows
+as a guard would, and stops where the two differ.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,83 +23,95 @@ from typing import Any
 import numpy as np
 
 import foretell.gui
+from benchmarks.apps.described import described
+from benchmarks.apps.evidence import Recorded, read_details
 from benchmarks.apps.label import DETAILS
 from benchmarks.apps.split import RESULTS
 from benchmarks.gui_critic import at_best, auroc, auroc_of
 from benchmarks.machine import describe as machine
 from foretell.belief import cluster_bootstrap, ece
 from foretell.gui.critic import EmbeddedCritic
-from foretell.gui.critic_model import SHIPPED, CriticModel
+from foretell.gui.critic_model import SHIPPED_EVIDENCE, SHIPPED_LARGE, UNUSABLE, CriticModel
 from foretell.gui.dataset import Row, read_rows
+from foretell.gui.described import Shown
+from foretell.gui.evidence import weigh
+from foretell.gui.experts import EVIDENCE, LARGE
 from foretell.gui.judgement import Critic, ErrorClass
-from foretell.gui.observation import Observation
 from foretell.gui.threshold import Threshold
+from foretell.gui.train_critic import lower_bound
 
 LOG = RESULTS / "apps_evaluations.jsonl"
-MODEL = Path(foretell.gui.__file__).parent / "models" / SHIPPED
+_FOLDER = Path(foretell.gui.__file__).parent / "models"
+MODELS = {LARGE: _FOLDER / SHIPPED_LARGE, EVIDENCE: _FOLDER / SHIPPED_EVIDENCE}
+MODEL = MODELS[LARGE]
+MOST_APART = 0.02  # of P(bad), by rounding and by lines that are read or not
 BOUND = 0.02
 REPLICATES = 500
-Z95 = 1.645
+
+
+def read_off(rows: Sequence[Row], shown: Shown, model: CriticModel, told: Recorded | None) -> list[dict[str, Any]]:
+    """What a model says of each row, in the order of the rows, which is that of the table."""
+    table = model.table([dict(zip(shown.names, cells, strict=True)) for cells in shown.table])
+    ways, limit = model.ways(table), model.threshold(BOUND)
+    stated = np.array([bool(row.proposal.intent) for row in rows])
+    chances = np.where(stated, model.p_bad(table, True), model.p_bad(table, False))
+    against = shown.table[:, shown.names.index("against.strength")]
+    found = []
+    for row, p_bad, error, opposed in zip(rows, chances.tolist(), ways, against.tolist(), strict=True):
+        if not row.proposal.actions or not row.proposal.placed:
+            p_bad, error = max(p_bad, UNUSABLE), ErrorClass.FORMULATION
+        else:
+            if opposed > p_bad and not model.knows_contradictions:
+                p_bad, error = opposed, ErrorClass.MISALIGNMENT
+            if told is not None:
+                said = weigh(told.of(row), row.proposal.actions[0], row.proposal.intent, p_bad, error)
+                p_bad, error = said.p_bad, said.error
+        found.append(
+            {
+                "p_bad": float(p_bad),
+                "error": None if error is None else error.value,
+                "interrupts": limit.cleared_by(p_bad, row.proposal.sort, bool(row.proposal.intent)),
+            }
+        )
+    return found
 
 
 def judged(folder: Path, rows: Sequence[Row], critic: Critic, limit: Threshold, path: Path) -> list[dict[str, Any]]:
-    """What the critic says of each row, in the order of the rows; what `path` holds already is not asked again."""
+    """What a critic says of each row, in the order of the rows; what `path` holds already is not asked again."""
     known = {}
     if path.is_file():
         known = {one["key"]: one for one in map(json.loads, path.read_text("utf-8").splitlines())}
-    keys = [key(row) for row in rows]
-    picture, observation = "", None
-    began_s = time.monotonic()
     with path.open("a", encoding="utf-8") as file:
-        for number, row in enumerate(rows):
-            if keys[number] in known:
+        for row in rows:
+            if key(row) in known:
                 continue
-            fresh = row.image != picture or observation is None
-            if fresh or observation is None:
-                picture, observation = row.image, row.observation(folder)
-            seen = Observation(row.goal, observation.image, row.step)
-            start_s = time.perf_counter()
-            found = critic.judge(seen, row.proposal, row.history)
+            found = critic.judge(row.observation(folder), row.proposal, row.history)
             told = {
-                "key": keys[number],
+                "key": key(row),
                 "id": row.id,
                 "p_bad": found.p_bad,
                 "error": None if found.error is None else found.error.value,
                 "interrupts": limit.cleared_by(found.p_bad, row.proposal.sort, bool(row.proposal.intent)),
-                "ms": round(1000.0 * (time.perf_counter() - start_s), 1),
-                "fresh": fresh,
             }
-            known[keys[number]] = told
+            known[key(row)] = told
             file.write(json.dumps(told) + "\n")
-            if number % 100 == 99:
-                file.flush()
-                print(f"{number + 1} of {len(rows)} rows, {time.monotonic() - began_s:.0f} s", flush=True)
-    return [known[key] for key in keys]
+    return [known[key(row)] for row in rows]
+
+
+def through(
+    folder: Path, rows: Sequence[Row], said: Sequence[dict[str, Any]], critic: EmbeddedCritic, told: Recorded | None
+) -> float:
+    """The largest difference between what the critic itself says of some rows and what was said of them here."""
+    worst = 0.0
+    for row, one in zip(rows, said, strict=True):
+        seen = replace(row.observation(folder), evidence=None if told is None else told.of(row))
+        worst = max(worst, abs(critic.judge(seen, row.proposal, row.history).p_bad - one["p_bad"]))
+    return worst
 
 
 def key(row: Row) -> str:
     """A short hash of everything that a row says."""
     return hashlib.sha256(json.dumps(row.to_dict()).encode()).hexdigest()[:16]
-
-
-def lower_bound(count: int, total: int) -> float:
-    """The lower 95 % bound of a share (Wilson, one-sided)."""
-    if not total:
-        return 0.0
-    share, spread = count / total, Z95**2 / total
-    middle = share + spread / 2
-    return max(0.0, (middle - Z95 * np.sqrt(share * (1 - share) / total + spread / (4 * total))) / (1 + spread))
-
-
-def sample(rows: Sequence[Row], pictures: int) -> list[Row]:
-    """The rows of that many pictures of each application, drawn by the hash of their names; all if it is 0."""
-    if not pictures:
-        return list(rows)
-    drawn: set[str] = set()
-    for name in {row.task for row in rows}:
-        images = {row.image for row in rows if row.task == name}
-        drawn |= set(sorted(images, key=lambda one: hashlib.sha256(one.encode()).hexdigest())[:pictures])
-    return [row for row in rows if row.image in drawn]
 
 
 class Figures:
@@ -181,53 +193,44 @@ def _recall_at_bound(p: Any, bad: Any) -> float:
     return at_best(p, wrong, BOUND)[0] if wrong.any() and not wrong.all() else 0.0
 
 
-def latency(rows: Sequence[Row], said: Sequence[dict[str, Any]], details: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Milliseconds of a critique on a screen not seen before, by size, on the machine as it was."""
-    found = {}
-    for size in sorted({tuple(one["size"]) for one in details}):
-        ms = [
-            one["ms"] for one, more in zip(said, details, strict=True) if one["fresh"] and tuple(more["size"]) == size
-        ]
-        if ms:
-            quantiles = np.quantile(ms, (0.5, 0.95))
-            found[f"{size[0]}x{size[1]}"] = {
-                "median_ms": round(quantiles[0]),
-                "p95_ms": round(quantiles[1]),
-                "pictures": len(ms),
-            }
-    return found
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--model", type=Path, default=MODEL, help="a critic's model (.npz)")
+    parser.add_argument("--model", type=Path, help="a critic's model (.npz); the shipped one unless told")
     parser.add_argument("--name", default="shipped")
+    parser.add_argument("--evidence", action="store_true", help="with what the applications said of themselves")
     parser.add_argument("--held-out", action="store_true", help="judge held-out applications; the run is logged")
-    parser.add_argument("--only", nargs="*", help="these applications alone")
-    parser.add_argument("--pictures", type=int, default=0, help="judge that many pictures of each application, not all")
+    parser.add_argument("--through", type=int, default=0, help="judge that many rows by the critic itself as well")
     parser.add_argument("--into", type=Path, default=RESULTS / "apps_evaluation.json")
     options = parser.parse_args(arguments)
     every = {row.id: row for row in read_rows(options.folder)}
-    details = {one["id"]: one for one in map(json.loads, (options.folder / DETAILS).read_text("utf-8").splitlines())}
-    rows = sample([row for row in every.values() if not options.only or row.task in options.only], options.pictures)
-    if not options.held_out and any(row.split == "held_out" for row in rows):
+    if not options.held_out and any(row.split == "held_out" for row in every.values()):
         parser.error("the folder holds held-out applications: judge them with --held-out, which is logged")
-    critic = EmbeddedCritic(CriticModel.load(options.model), pictures=False)
-    limit = critic.model.threshold(BOUND)
-    path = options.folder / f"judged-{digest(options.model)[:8]}.jsonl"
-    said = judged(options.folder, rows, critic, limit, path)
-    more = [details[row.id] for row in rows]
-    summary = Figures(rows, said, more).summary()
+    shown = described(options.folder, list(every.values()), say=lambda text: None)
+    ids = shown.ids
+    shown = shown.where(np.concatenate(([True], ids[1:] != ids[:-1])))  # as recorded, not without intents
+    rows = [every[name] for name in shown.ids.tolist()]
+    details = read_details(options.folder, DETAILS)
+    path = options.model or MODELS[EVIDENCE if options.evidence else LARGE]
+    model = CriticModel.load(path)
+    told = Recorded(options.folder, details) if options.evidence else None
+    said = read_off(rows, shown, model, told)
+    if options.through:
+        chosen = np.random.default_rng(0).permutation(len(rows))[: options.through]
+        picked = [rows[i] for i in chosen]
+        apart = through(options.folder, picked, [said[i] for i in chosen], EmbeddedCritic(pictures=False), told)
+        if apart > MOST_APART:
+            raise SystemExit(f"the critic itself says something else: P(bad) differs by up to {apart:.3f}")
+    summary = Figures(rows, said, [details[row.id] for row in rows]).summary()
     head = {
         "name": options.name,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "half": "held_out" if options.held_out else "development",
-        "model_sha256": digest(options.model),
+        "evidence": options.evidence,
+        "model_sha256": digest(path),
         "rows_sha256": hashlib.sha256("".join(key(row) for row in rows).encode()).hexdigest(),
-        "pictures_per_application": options.pictures or "all",
     }
-    result = head | {"machine": machine(), "bound": BOUND, "latency": latency(rows, said, more), **summary}
+    result = head | {"machine": machine(), "bound": BOUND, **summary}
     options.into.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     short = ("rows", "applications", "auroc", "recall", "false_interruptions", "recall_at_2_percent", "ece")
     line = head | {name: summary[name] for name in short}

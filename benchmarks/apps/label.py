@@ -43,6 +43,16 @@ class Amount:
     side_wrong: int = 1
 
 
+AMOUNTS = (
+    Amount(),
+    Amount(sides=11),
+    Amount(sides=16),
+    Amount(sides=16, side_right=2),
+    Amount(right=3, sides=24, side_right=2),
+    Amount(right=4, sides=36, side_right=3),
+)  # more and more, for applications with few moments
+
+
 @dataclass
 class Labeller:
     """Makes the rows of one application, rarer classes first."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.apps.desktop import under_menu
-from benchmarks.apps.evaluate import BOUND, LOG, MODEL, REPLICATES, digest, judged, key, lower_bound
+from benchmarks.apps.evaluate import BOUND, LOG, MODEL, REPLICATES, digest, judged, key
 from benchmarks.apps.install import by_name
 from benchmarks.apps.label import DETAILS
 from benchmarks.apps.moment import read_moments
@@ -36,6 +36,7 @@ from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.critic_model import CriticModel
 from foretell.gui.dataset import Row, read_rows
 from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.train_critic import lower_bound
 from foretell.gui.vision import CriticUnavailable, VisionCritic
 from foretell.lm.files import FileModel
 

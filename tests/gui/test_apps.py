@@ -14,7 +14,7 @@ import pytest
 from benchmarks.apps import phrases, split
 from benchmarks.apps.browser import READ
 from benchmarks.apps.check import faults
-from benchmarks.apps.evaluate import Figures, lower_bound
+from benchmarks.apps.evaluate import Figures
 from benchmarks.apps.install import by_name
 from benchmarks.apps.label import Labeller
 from benchmarks.apps.moment import Element, Moment, Planned, read_moments, write_moments
@@ -24,6 +24,7 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.dataset import save_image
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.train_critic import lower_bound
 
 SIZE = (640, 480)
 STEP = 16

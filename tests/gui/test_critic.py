@@ -15,11 +15,12 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.critic import EmbeddedCritic, RulesCritic
 from foretell.gui.critic_model import BadCriticModel, Chances, CriticModel, humbled, never_done
 from foretell.gui.dataset import DatasetError, Row, read_rows, save_image, write_rows
+from foretell.gui.described import describe
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.parse.faults import Reason
-from foretell.gui.train_critic import Effort, describe, family, train
+from foretell.gui.train_critic import Effort, family, train
 from tests.gui.drawn import CANCEL, GOAL, SUBMIT, form, middle
 
 QUICK = Effort(trees=30, members=1, error_trees=10, folds=4)

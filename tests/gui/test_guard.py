@@ -166,7 +166,7 @@ def test_what_cannot_be_recorded_is_a_fault(tmp_path: Path, monkeypatch: pytest.
     def lost(*_: Any) -> Any:
         raise KeyError("lost")
 
-    monkeypatch.setattr("foretell.gui.guard.proposal_to_dict", lost)
+    monkeypatch.setattr("foretell.gui.trace_entry.proposal_to_dict", lost)
     with TraceWriter(tmp_path) as writer:
         guard = Guard(FakeCritic(0.9), threshold=0.5, trace=writer)
         assert guard.after_proposal(seen(), CLICK).intervene

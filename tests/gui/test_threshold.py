@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretell.gui.threshold import Threshold, threshold_for
-from foretell.gui.train_critic import fit_scale
+from foretell.gui.train_critic import fit_scale, lower_bound
 
 scores = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=80)
 
@@ -114,3 +114,24 @@ def test_endings_and_drags_have_thresholds_of_their_own() -> None:
     assert found.apart.keys() == {"ending"} and found.of("ending") < found.value == found.of("drag")
     few = fit_scale(scores, bad, np.zeros(4000), np.where(np.arange(4000) < 5, "drag", "step")).thresholds
     assert all(t.of("drag") == math.inf for t in few)  # too few to promise anything
+
+
+def test_a_bound_can_hold_for_each_task_and_few_endings_share_that_of_steps() -> None:
+    rng = np.random.default_rng(0)
+    task = np.array(["one", "two", "three", "odd"])[np.arange(4000) % 4]
+    bad = rng.random(4000) < 0.5
+    scores = np.where(bad, 2.0, -2.0) + rng.normal(0, 1, 4000)
+    odd = (task == "odd") & ~bad & (rng.random(4000) < 0.06)
+    scores[odd] += 4.0
+    sort = np.where(np.arange(4000) < 12, "ending", "step")
+
+    def above(each: bool) -> tuple[int, float]:
+        scale = fit_scale(scores, bad, task, sort, each)
+        limit = next(one for one in scale.thresholds if one.bound == 0.02)
+        assert "ending" not in limit.apart
+        return int((scale.chances.apply(scores[(task == "odd") & ~bad]) > limit.value).sum()), limit.value
+
+    total = int(((task == "odd") & ~bad).sum())
+    (all_together, low), (by_itself, high) = above(False), above(True)
+    assert low < high and lower_bound(by_itself, total) <= 0.02 < lower_bound(all_together, total)
+    assert lower_bound(0, 0) == lower_bound(0, 50) == 0.0

@@ -236,7 +236,7 @@ def _threshold(critic: Critic, bound: float) -> Threshold | float:
     if not isinstance(critic, EmbeddedCritic):
         return 0.5
     try:
-        return critic.model.threshold(bound)
+        return critic.threshold(bound)
     except BadCriticModel as error:
         raise BadInput(str(error), "a bound that a threshold was learnt for", "--threshold 0.9") from error
 

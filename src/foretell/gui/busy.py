@@ -15,7 +15,7 @@ from foretell.gui.elements import distance
 from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.pointing import Features
-from foretell.gui.sight import Sight
+from foretell.gui.sight import Sight, brightness
 from foretell.gui.words import Box
 
 _PALE = 0.4  # of the contrast; black on white has lost nothing
@@ -40,7 +40,7 @@ def veil(sight: Sight, earlier: Pixels | None = None, point: Point | None = None
     anywhere, as in a dialog over a shaded page, means that one can act.
     """
     boxes = [word.box for word in sight.places.words if not is_busy(word.text)]
-    grey = sight.image.max(axis=2)
+    grey = sight.brightness
     contrasts = {box: contrast for box in boxes if (contrast := _contrast(grey, box)) is not None}
     crisp = [box for box, contrast in contrasts.items() if contrast >= _CRISP]
     if not contrasts or len(crisp) >= _CRISP_TEXTS:
@@ -65,7 +65,7 @@ def _lost_since(image: Pixels, earlier: Pixels, contrasts: dict[Box, float]) -> 
     """The share of contrast that texts have lost since the screen before; None where too few stand on both."""
     if earlier.shape != image.shape:
         return None
-    now_grey, then_grey = image.max(axis=2), earlier.max(axis=2)
+    now_grey, then_grey = brightness(image), brightness(earlier)
     ratios = []
     for box, now in contrasts.items():
         x, y, w, h = box

@@ -14,7 +14,10 @@ from foretell.gui.batch import Part, parts
 from foretell.gui.checks import Finding, check
 from foretell.gui.contradiction import contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
-from foretell.gui.evidence import Weighed, weigh
+from foretell.gui.evidence import Evidence, Weighed, weigh
+from foretell.gui.evidence_features import page_features
+from foretell.gui.experts import EVIDENCE as BY_EVIDENCE
+from foretell.gui.experts import Experts
 from foretell.gui.explain import explain
 from foretell.gui.features import features
 from foretell.gui.history import History
@@ -24,6 +27,7 @@ from foretell.gui.reading import interest
 from foretell.gui.risk import EVIDENCE, is_final_label
 from foretell.gui.shrink import shrunk
 from foretell.gui.sight import Eyes, Sight
+from foretell.gui.threshold import Threshold
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
 _TOLD = (
@@ -52,15 +56,23 @@ class RulesCritic:
 class EmbeddedCritic:
     """Trees over what is seen: the checks, the place pointed at, its words and those of goal and intent, the history.
 
+    Without a `model` the shipped ones judge, each the screens that it was trained for; `threshold` has what the P(bad)
+    of each has to clear. `model` is the one for small pages, or the one that was given.
+
     Raises OcrError where the weights to read with are missing, and BadCriticModel where there is no model.
     """
 
     name = "embedded"
 
     def __init__(self, model: CriticModel | None = None, eyes: Eyes | None = None, pictures: bool = True) -> None:
-        self.model = model or CriticModel.load()
+        self.experts = Experts.load() if model is None else Experts(model)
+        self.model = self.experts.small
         self.eyes = eyes or Eyes()
         self._pictures = pictures
+
+    def threshold(self, bound: float) -> Threshold:
+        """What P(bad) has to clear for a bound on false interruptions; BadCriticModel where none was learnt."""
+        return self.experts.threshold(bound)
 
     def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
         findings = check(observation, proposal, history)
@@ -92,16 +104,22 @@ class EmbeddedCritic:
             text = numbered + (" ".join(one.sentence for one in findings) or "Its screen is not known yet.")
             error = None if strongest is None else strongest.error
             return Judgement(p_bad, error, text, _strengths(findings), action=part.index)
+        focus_moves = part.index > 0 and whole.kind is Kind.TYPE  # by what comes before it in the batch
+        if focus_moves:
+            observation = replace(observation, evidence=None)
+        name, model = self.experts.of(observation)
         seen = features(observation, part.proposal, part.history, sight, findings)
-        table = self.model.table([seen])
-        p_bad = float(np.clip(self.model.p_bad(table, stated=bool(part.proposal.intent))[0], 0.0, 1.0))
-        error = self.model.ways(table)[0]
+        if name == BY_EVIDENCE:
+            page = observation.evidence or Evidence()
+            seen |= page_features(page, whole, observation.goal, part.proposal.intent, part.history)
+        table = model.table([seen])
+        p_bad = float(np.clip(model.p_bad(table, stated=bool(part.proposal.intent))[0], 0.0, 1.0))
+        error = model.ways(table)[0]
         against = contradiction(sight, part.proposal.actions[0], part.proposal.intent)
-        if against.strength > p_bad:
+        if against.strength > p_bad and not model.knows_contradictions:
             p_bad, error = against.strength, against.error
         said = Weighed(p_bad, error)
-        focus_moves = part.index > 0 and whole.kind is Kind.TYPE  # by what comes before it in the batch
-        if observation.evidence is not None and not focus_moves:
+        if observation.evidence is not None:
             said = weigh(observation.evidence, whole, part.proposal.intent, p_bad, error)
             p_bad, error = said.p_bad, said.error
         final = {EVIDENCE: 1.0} if _is_final(sight, part.proposal.actions[0]) else {}
@@ -109,7 +127,7 @@ class EmbeddedCritic:
         text = explain(observation, part.proposal, part.history, sight, seen, findings)
         first = " ".join(one for one in (said.sentence, against.sentence) if one)
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
-        return Judgement(p_bad, error, text, _strengths(findings) | told | final, action=part.index)
+        return Judgement(p_bad, error, text, _strengths(findings) | told | final, action=part.index, model=name)
 
 
 def _is_final(sight: Sight, action: Action) -> bool:

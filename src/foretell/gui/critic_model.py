@@ -23,7 +23,7 @@ from foretell.gui.threshold import Threshold
 from foretell.trees import FloatArray, Trees
 
 FORMAT = 2
-SHIPPED = "critic.npz"
+SHIPPED, SHIPPED_LARGE, SHIPPED_EVIDENCE = "critic.npz", "critic_large.npz", "critic_evidence.npz"
 CERTAIN_FROM = 0.9  # a formulation finding this strong leaves no doubt
 UNUSABLE = 0.999  # P(bad) of what cannot be carried out
 _CERTAIN = "check.formulation"
@@ -92,6 +92,11 @@ class CriticModel:
     about: Mapping[str, Any] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
 
+    @property
+    def knows_contradictions(self) -> bool:
+        """Whether it has learnt what a label that contradicts the intent is worth."""
+        return "against.strength" in self.names
+
     def table(self, described: Sequence[Mapping[str, float]]) -> FloatArray:
         """Rows in the model's columns; nan where a row lacks one."""
         cells = [[row.get(name, math.nan) for name in self.names] for row in described]
@@ -155,16 +160,21 @@ class CriticModel:
 
     @staticmethod
     def load(path: Path | None = None) -> CriticModel:
-        """The model in a file, or the one that comes with the package; BadCriticModel where it is none."""
+        """The model in a file, or the one for small pages that comes with the package; BadCriticModel where none is."""
+        if path is None:
+            return CriticModel.shipped(SHIPPED)
         try:
-            if path is not None:
-                return _read(path)
-            with resources.as_file(resources.files("foretell.gui") / "models" / SHIPPED) as shipped:
-                return _read(shipped)
+            return _read(path)
         except FileNotFoundError as error:
             raise BadCriticModel(
                 f"there is no critic's model at {error.filename}: train one with `python -m foretell.gui.train_critic`"
             ) from error
+
+    @staticmethod
+    def shipped(name: str) -> CriticModel:
+        """A model that comes with the package, by its file's name; BadCriticModel where there is none."""
+        with resources.as_file(resources.files("foretell.gui") / "models" / name) as path:
+            return CriticModel.load(path)
 
 
 def _read(path: Path) -> CriticModel:

@@ -29,21 +29,32 @@ _REFUTED = frozenset((ErrorClass.GROUNDING, ErrorClass.HALLUCINATION, ErrorClass
 
 @dataclass(frozen=True)
 class ElementAt:
-    """An element by its accessibility: `covered_by` says what lies over it, empty where nothing does."""
+    """An element by its accessibility: `covered_by` says what lies over it, empty where nothing does.
+
+    `context` is what its row, dialog or section is called, `value` what a field holds; `checked` is None where an
+    element can be neither on nor off.
+    """
 
     name: str = ""
     role: str = ""
     disabled: bool = False
     editable: bool = False
     covered_by: str = ""
+    context: str = ""
+    value: str = ""
+    checked: bool | None = None
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Elements by the point that was asked about, and the one that has the focus, where one has."""
+    """Elements by the point that was asked about, and the one that has the focus, where one has.
+
+    `seen` are all named elements in view that can be acted on; None where they were not asked for.
+    """
 
     at: Mapping[Point, ElementAt] = field(default_factory=dict)
     focused: ElementAt | None = None
+    seen: tuple[ElementAt, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from foretell.gui.checks import Finding
 from foretell.gui.contradiction import contradiction, contradiction_features
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.legibility import legibility_features
 from foretell.gui.observation import Observation, Proposal
+from foretell.gui.plan import plan_features
 from foretell.gui.pointing import NONE, Features, evidence_at, place_at, sense_at
 from foretell.gui.progress import (
     clause_features,
@@ -81,6 +83,8 @@ def features(
     found |= {f"clause.{name}": value for name, value in clause_features(sight, action, history, goal).items()}
     found |= {f"key.{name}": value for name, value in key_context(action, history, intent).items()}
     found |= {f"intent.{name}": value for name, value in intent_values(sight, action, goal, intent).items()}
+    found |= {f"plan.{name}": value for name, value in plan_features(sight, action, history, goal, intent).items()}
+    found |= {f"crisp.{name}": value for name, value in legibility_features(sight, _pointed(action)).items()}
     against = contradiction_features(contradiction(sight, action, proposal.intent))
     found |= {f"against.{name}": value for name, value in against.items()}
     found |= {"goal.geometric": is_geometric(goal), "intent.geometric": is_geometric(intent)}

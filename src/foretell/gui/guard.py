@@ -26,7 +26,9 @@ from typing import Any, TypeVar, cast
 
 from foretell.gui.actions import Action
 from foretell.gui.claims import LOADING
-from foretell.gui.dataset import action_to_dict, history_to_dict, proposal_to_dict
+from foretell.gui.dataset import action_to_dict
+from foretell.gui.experts import is_small
+from foretell.gui.guard_limits import Fault, Limits
 from foretell.gui.history import STEPS_KEPT, Historian, History, Step, Updates, noted, screen_digest, text_for_prompt
 from foretell.gui.judgement import Critic, Judgement, sound
 from foretell.gui.observation import Observation, Pixels, Proposal, as_pixels
@@ -45,36 +47,15 @@ from foretell.gui.secrets import (
 )
 from foretell.gui.threshold import Threshold
 from foretell.gui.trace import TraceWriter
-from foretell.gui.verdict import Mode, Reason, Verdict, feedback_for, judgement_to_dict
+from foretell.gui.trace_entry import proposed
+from foretell.gui.verdict import Mode, Reason, Verdict, feedback_for
 from foretell.gui.worker import Busy, TooSlow, Worker
 
+__all__ = ["Fault", "Guard", "Limits"]
+
 FAULTS_KEPT = 100
-FAMILIAR_PIXELS = 640 * 640  # larger screens are unlike the pages on which the bound on interruptions was learnt
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one judgement and one update of the history may take, and the tokens that an episode may cost in all.
-
-    Tokens are counted by critics and historians that have `totals.tokens`, as those do that ask a language model. Once
-    they are spent proposals pass unjudged, and the history is kept without a model.
-    """
-
-    judgement_s: float = 10.0
-    history_s: float = 10.0
-    tokens: int | None = None
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A failure of the guard's own parts, which never reaches the agent. `where` is critic, historian,
-    trace or confirm."""
-
-    where: str
-    message: str
-    step: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +194,7 @@ class Guard:
             self._told.add(told_secrets(observation.goal))
             self._veil.add(told_secrets(observation.goal))
         self._goal, self._step = observation.goal, observation.step
-        familiar = observation.size[0] * observation.size[1] <= FAMILIAR_PIXELS
-        self.mode = self._asked_mode or (Mode.ENFORCE if familiar else Mode.ADVISE)
+        self.mode = self._asked_mode or (Mode.ENFORCE if is_small(observation.size) else Mode.ADVISE)
         self._seen = observation.image if self._pending is None else self._seen
 
     def _catch_up(self, after: Pixels, settled: bool | None = None) -> None:
@@ -286,7 +266,8 @@ class Guard:
     ) -> Verdict:
         if judgement is None or failed is not None:
             return self._unjudged(failed or Reason.FAILED, note, observation, proposal)
-        doubted = self.threshold.cleared_by(judgement.p_bad, proposal.sort_of(judgement.action), bool(proposal.intent))
+        sort = proposal.sort_of(judgement.action)
+        doubted = self.threshold.cleared_by(judgement.p_bad, sort, bool(proposal.intent), judgement.model)
         final = EVIDENCE in judgement.evidence or is_final(proposal)
         risky = final and judgement.p_bad > self.risk.most_p_bad
         if not doubted and not risky:
@@ -381,29 +362,15 @@ class Guard:
     ) -> Mapping[str, Any]:
         judgement = verdict.judgement
         sort = proposal.sort if judgement is None else proposal.sort_of(judgement.action)
-        limit = self.threshold.of(sort, bool(proposal.intent))
+        limit = self.threshold.of(sort, bool(proposal.intent), "" if judgement is None else judgement.model)
         shown, letters = proposal, Veil(least=1)
         if self._is_secret(proposal) or any(text in self._veil for text in typed_texts(proposal)):
             shown = hidden_proposal(proposal)
             letters.add(letter for action in proposal.actions for letter in typed_letters(action))
-        return {
-            "step": observation.step,
-            "goal": hidden_goal(observation.goal),
-            "platform": observation.platform,
-            "proposal": proposal_to_dict(shown),
-            "history": history_to_dict(self.history),
-            "critic": str(getattr(self._critic, "name", type(self._critic).__name__)),
-            "judgement": None if judgement is None else letters.data(judgement_to_dict(judgement)),
-            "verdict": {
-                "intervene": verdict.intervene,
-                "feedback": letters(verdict.feedback),
-                "revision": verdict.revision,
-                "reason": verdict.reason.value,
-                "note": letters(verdict.note),
-                "mode": self.mode.value,
-                "threshold": limit if math.isfinite(limit) else None,
-            },
-            "seconds": round(seconds, 4),
+        asked = replace(observation, goal=hidden_goal(observation.goal))
+        critic = str(getattr(self._critic, "name", type(self._critic).__name__))
+        return proposed(asked, shown, self.history, critic, verdict, self.mode, limit, letters) | {
+            "seconds": round(seconds, 4)
         }
 
     def _write(self, event: str, data: Mapping[str, Any], pictures: Mapping[str, Pixels] | None = None) -> None:

@@ -38,7 +38,8 @@ class Judgement:
 
     `explanation` describes what is seen and what would happen, and prescribes nothing. `evidence` are named numbers
     that it rests on, `images` named pictures (the marked screenshot, the crop around the point). `action` is the number
-    of the action that it is about, where several are proposed: that of the worst.
+    of the action that it is about, where several are proposed: that of the worst. `model` names which of a critic's
+    models spoke, where each has a threshold of its own.
     """
 
     p_bad: float
@@ -47,6 +48,7 @@ class Judgement:
     evidence: Mapping[str, float] = field(default_factory=dict)
     images: Mapping[str, Pixels] = field(default_factory=dict)
     action: int = 0
+    model: str = ""
 
 
 def sound(found: Judgement) -> Judgement:
@@ -63,6 +65,7 @@ def sound(found: Judgement) -> Judgement:
         {str(name): float(v) for name, v in (found.evidence or {}).items() if _is_number(v)},
         {str(name): one for name, one in (found.images or {}).items() if isinstance(one, np.ndarray)},
         int(found.action),
+        str(found.model),
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from foretell.gui.elements import Element, Screen, distance
 from foretell.gui.observation import Pixels
@@ -134,6 +135,7 @@ def places(image: Pixels, screen: Screen, words: list[Word], goal: str, unread: 
 def as_rows(found: list[Place]) -> list[Place]:
     """Entries of a list reach as far as the widest of them: texts below one another that begin at the same column."""
     texts = sorted((p for p in found if p.kind in ("text", "link")), key=lambda p: p.box[1])
+    boxes = np.array([p.box for p in found]).reshape(len(found), 4)
     wide: dict[int, int] = {}
     for first in texts:
         rows = [first]
@@ -143,15 +145,16 @@ def as_rows(found: list[Place]) -> list[Place]:
                 rows.append(p)
         if len(rows) >= _ENTRIES:
             end = max(row.box[0] + row.box[2] for row in rows)
-            alone = [row for row in rows if not any(_in_row(row, p, end) for p in found if p is not row)]
+            alone = [row for row in rows if not _in_row(row.box, boxes, end)]
             wide |= {id(row): end - row.box[0] for row in alone if id(row) not in wide}
     return [replace(p, box=(*p.box[:2], wide.get(id(p), p.box[2]), p.box[3])) for p in found]
 
 
-def _in_row(row: Place, other: Place, end: int) -> bool:
-    """Whether something else begins in the row of a text, between its end and a column."""
-    x, y, w, h = row.box
-    return x + w <= other.box[0] < end and other.box[1] < y + h and y < other.box[1] + other.box[3]
+def _in_row(row: Box, boxes: NDArray[Any], end: int) -> bool:
+    """Whether one of some boxes begins in the row of a text, between its end and a column."""
+    x, y, w, h = row
+    left, top, tall = boxes[:, 0], boxes[:, 1], boxes[:, 3]
+    return bool(((x + w <= left) & (left < end) & (top < y + h) & (y < top + tall)).any())
 
 
 def _blanks(words: list[Word], screen: Screen) -> list[Place]:

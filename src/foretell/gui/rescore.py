@@ -114,7 +114,7 @@ def rescore(trace: Path | str | Trace, critic: Critic, threshold: Threshold | fl
                     round_.intervened,
                     number,
                     before,
-                    before if threshold is None else _threshold(threshold, round_),
+                    before if threshold is None else _threshold(threshold, round_, now),
                     _is_redacted(step.goal, round_),
                 )
             )
@@ -131,10 +131,10 @@ def _recorded_threshold(round_: Round) -> float:
     return math.inf if value is None else float(value)
 
 
-def _threshold(threshold: Threshold | float, round_: Round) -> float:
+def _threshold(threshold: Threshold | float, round_: Round, now: Judgement | None) -> float:
     if not isinstance(threshold, Threshold):
         return threshold
-    return threshold.of(round_.proposal.sort, bool(round_.proposal.intent))
+    return threshold.of(round_.proposal.sort, bool(round_.proposal.intent), "" if now is None else now.model)
 
 
 def _is_redacted(goal: str, round_: Round) -> bool:

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from foretell.gui.elements import Screen, look
 from foretell.gui.history import screen_digest
 from foretell.gui.observation import Observation, Pixels
@@ -31,6 +34,7 @@ class Sight:
     screen: Screen
     places: Places
     _worked_out: dict[str, Any] = field(default_factory=dict, repr=False)
+    _of_pixels: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def kept(self, name: str, work: Callable[[Sight], T]) -> T:
         """What `work` finds on this screen, worked out once: many proposals may be judged on it."""
@@ -39,6 +43,23 @@ class Sight:
         found: T = self._worked_out[name]
         return found
 
+    def kept_of_pixels(self, name: str, work: Callable[[Sight], T]) -> T:
+        """As `kept`, for what does not depend on which lines were read: worked out once for all looks at a screen."""
+        if name not in self._of_pixels:
+            self._of_pixels[name] = work(self)
+        found: T = self._of_pixels[name]
+        return found
+
+    @property
+    def brightness(self) -> NDArray[np.uint8]:
+        """The brightest channel of each pixel."""
+        return self.kept_of_pixels("brightness", lambda sight: brightness(sight.image))
+
+
+def brightness(image: Pixels) -> NDArray[np.uint8]:
+    """The brightest channel of each pixel of a picture."""
+    return np.maximum(np.maximum(image[..., 0], image[..., 1]), image[..., 2])
+
 
 class Eyes:
     """Sees observations; safe to share between threads. Raises OcrError where the weights are missing."""
@@ -46,7 +67,7 @@ class Eyes:
     def __init__(self, reader: Ocr | None = None) -> None:
         self.reader = reader or Ocr()
         self._lock = threading.Lock()
-        self._screens: OrderedDict[str, Screen] = OrderedDict()
+        self._screens: OrderedDict[str, tuple[Screen, dict[str, Any]]] = OrderedDict()
         self._seen: OrderedDict[tuple[str, str, tuple[Box, ...]], Sight] = OrderedDict()
 
     def see(self, observation: Observation, about: Interest | None = None) -> Sight:
@@ -54,18 +75,19 @@ class Eyes:
         image, goal = observation.image, observation.goal
         digest = screen_digest(image)
         with self._lock:
-            screen = self._screens.get(digest)
-        screen = screen or look(image)
+            looked = self._screens.get(digest)
+        screen, of_pixels = looked or (look(image), {})
         boxes = lines_to_read(screen.lines, about)
         key = digest, goal, tuple(boxes)
         with self._lock:
             known = self._seen.get(key)
-            _keep(self._screens, digest, screen)
+            _keep(self._screens, digest, (screen, of_pixels))
         if known is not None:
             return known
         words = self.reader.read_lines(image, tuple(boxes))
         unread = frozenset[Box]() if len(boxes) == len(screen.lines) else _left_out(screen.lines, boxes)
-        sight = Sight(image, digest, screen, places(image, screen, words, goal, unread))
+        found = places(image, screen, words, goal, unread)
+        sight = Sight(image, digest, screen, found, _of_pixels=of_pixels)
         with self._lock:
             _keep(self._seen, key, sight)
         return sight

@@ -30,7 +30,8 @@ class Threshold:
     `bound` is the rate of false interruptions that it promises, learnt from `n_good` good proposals. `apart` are the
     thresholds of sorts of proposals that have their own: what ends the task is judged by other signs than steps are,
     and of drags so few are known that their errors would decide for all others. The bound is kept for each sort.
-    `silent` is the threshold for proposals without an intent, where those have their own.
+    `silent` is the threshold for proposals without an intent, where those have their own; `models` are the thresholds
+    of a critic's other models, by the name that their judgements bear.
     """
 
     value: float
@@ -38,19 +39,22 @@ class Threshold:
     n_good: int
     apart: Mapping[Sort, float] = field(default_factory=dict)
     silent: Threshold | None = None
+    models: Mapping[str, Threshold] = field(default_factory=dict)
 
-    def of(self, sort: Sort, stated: bool = True) -> float:
-        """What P(bad) has to clear, for a proposal of this sort, with or without an intent."""
+    def of(self, sort: Sort, stated: bool = True, model: str = "") -> float:
+        """What P(bad) has to clear, for a proposal of this sort, with or without an intent, as a model judged it."""
+        if model in self.models:
+            return self.models[model].of(sort, stated)
         if not stated and self.silent is not None:
             return self.silent.of(sort)
         return self.apart.get(sort, self.value)
 
-    def cleared_by(self, p_bad: float, sort: Sort = "step", stated: bool = True) -> bool:
+    def cleared_by(self, p_bad: float, sort: Sort = "step", stated: bool = True, model: str = "") -> bool:
         """Whether a judgement is enough to interrupt. No number (NaN) never is."""
-        return p_bad > self.of(sort, stated)
+        return p_bad > self.of(sort, stated, model)
 
     def to_dict(self) -> dict[str, Any]:
-        """The threshold as JSON, without that of silent proposals; an infinite value is null."""
+        """The threshold as JSON, without those of silent proposals and other models; an infinite value is null."""
         apart = {sort: _finite(value) for sort, value in self.apart.items()}
         return {"value": _finite(self.value), "bound": self.bound, "n_good": self.n_good, "apart": apart}
 

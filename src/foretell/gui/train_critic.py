@@ -7,153 +7,40 @@ families of tasks that the trees had not seen: near twins of a task would make t
 from __future__ import annotations
 
 import argparse
-import contextlib
-import multiprocessing
+import math
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.gui.actions import ENDINGS, Kind
-from foretell.gui.checks import check
 from foretell.gui.critic_model import SHIPPED, Chances, CriticModel, Scale, humbled, never_done
-from foretell.gui.dataset import Row, read_rows
-from foretell.gui.features import features
+from foretell.gui.dataset import read_rows
+from foretell.gui.described import Say, Shown, describe
 from foretell.gui.judgement import ErrorClass
-from foretell.gui.observation import SORTS, Observation, Pixels
-from foretell.gui.sight import Eyes
+from foretell.gui.observation import SORTS
 from foretell.gui.threshold import Threshold, threshold_for
-from foretell.gui.vary import varied, ways
 from foretell.trees import FloatArray, Trees, of_boosting
 
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 LEAST_OF_CLASS = 8
+_Z95 = 1.645
 VARIANT_WEIGHT = 0.4  # of a row; with more, tasks that were left out are judged less well
-_VARIANT = ", "  # between a row's id and the way in which it is shown
-PART = 250  # rows that a process looks at before it is asked again
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many trees, and in how many parts tasks are left out; less makes a quick model for tests."""
+    """How many trees, how fast they learn, and in how many parts tasks are left out; less makes a model for tests."""
 
     trees: int = 400
+    rate: float = 0.03
     members: int = 3
     error_trees: int = 100
     folds: int = 6
-
-
-@dataclass(frozen=True)
-class Shown:
-    """Rows as the model sees them, each twice: as it was recorded (`stated`), and without its intent."""
-
-    names: tuple[str, ...]
-    table: FloatArray
-    bad: NDArray[np.bool_]
-    error: NDArray[Any]
-    task: NDArray[Any]
-    stated: NDArray[np.bool_]
-    held_out: NDArray[np.bool_]
-    ids: NDArray[Any]
-
-    @property
-    def as_recorded(self) -> NDArray[np.bool_]:
-        """Which rows are no variants."""
-        return np.array([_VARIANT not in one for one in self.ids.tolist()], dtype=bool)
-
-    @property
-    def sort(self) -> NDArray[Any]:
-        """The sort of each row's proposal."""
-        return np.where(self._is(*ENDINGS), "ending", np.where(self._is(Kind.DRAG), "drag", "step"))
-
-    def _is(self, *kinds: Kind) -> NDArray[np.bool_]:
-        found = np.zeros(len(self.bad), dtype=bool)
-        for kind in kinds:
-            name = f"is_{kind.value}"
-            if name in self.names:
-                found |= self.table[:, self.names.index(name)] > 0.5
-        return found
-
-    def where(self, chosen: NDArray[np.bool_]) -> Shown:
-        return Shown(
-            self.names,
-            self.table[chosen],
-            self.bad[chosen],
-            self.error[chosen],
-            self.task[chosen],
-            self.stated[chosen],
-            self.held_out[chosen],
-            self.ids[chosen],
-        )
-
-
-def without_intent(row: Row) -> Row:
-    """The same row of an agent that does not say what it means to do."""
-    history = replace(row.history, steps=tuple(replace(step, intent=None) for step in row.history.steps))
-    return replace(row, proposal=replace(row.proposal, intent=None), history=history)
-
-
-def describe(
-    folder: Path, rows: Iterable[Row], say: Say = lambda text: None, processes: int = 1, vary: bool = False
-) -> Shown:
-    """The features of every row, with and without its intent. Rows that share a picture should stand together.
-
-    With `vary`, some rows for training are added as they would look on other pages.
-    """
-    kept = list(rows)
-    asked: list[tuple[Row, str]] = [(row, "") for row in kept]
-    if vary:
-        asked += ways(kept)
-    parts = [asked[at : at + PART] for at in range(0, len(asked), PART)]
-    told: list[dict[str, float]] = []
-    with contextlib.ExitStack() as stack:
-        done: Iterable[list[dict[str, float]]] = map(partial(_told, folder), parts)
-        if processes > 1:
-            pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
-            done = stack.enter_context(pool).map(partial(_told, folder), parts)
-        for part in done:
-            told.extend(part)
-            say(f"{len(told) // 2} proposals looked at")
-    names = tuple(sorted({name for row in told for name in row}))
-    table = np.array([[row.get(name, np.nan) for name in names] for row in told]).reshape(len(told), len(names))
-    twice = [replace(row, id=f"{row.id}{_VARIANT}{way}" if way else row.id) for row, way in asked for _ in range(2)]
-    return Shown(
-        names,
-        table,
-        np.array([row.bad for row in twice]),
-        np.array(["" if row.error is None else row.error.value for row in twice]),
-        np.array([row.task for row in twice]),
-        np.arange(len(twice)) % 2 == 0,
-        np.array([row.split == "held_out" for row in twice]),
-        np.array([row.id for row in twice]),
-    )
-
-
-def _told(folder: Path, rows: Sequence[tuple[Row, str]]) -> list[dict[str, float]]:
-    """The features of each row, as it is and then without its intent."""
-    eyes = Eyes()
-    found: list[dict[str, float]] = []
-    picture = ""
-    image: Pixels | None = None
-    for own, way in rows:
-        if own.image != picture or image is None:
-            picture, image = own.image, own.observation(folder).image
-        row, screen = varied(own, image, way) if way else (own, image)
-        for shown in (row, without_intent(row)):
-            observation = Observation(shown.goal, screen, shown.step)
-            sight = eyes.see(observation)
-            findings = check(observation, shown.proposal, shown.history)
-            found.append(features(observation, shown.proposal, shown.history, sight, findings))
-    return found
 
 
 def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = lambda text: None) -> CriticModel:
@@ -162,9 +49,24 @@ def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = 
     Chances and thresholds are learnt from what was recorded; variants are to be known, not to be promised for.
     """
     effort = effort or Effort()
-    scores = left_out_scores(shown, seed, effort, say)
+    return fitted(shown, left_out_scores(shown, seed, effort, say), seed, effort, say)
+
+
+def fitted(
+    shown: Shown,
+    scores: FloatArray,
+    seed: int = 0,
+    effort: Effort | None = None,
+    say: Say = lambda text: None,
+    each: bool = False,
+) -> CriticModel:
+    """As `train`, where the scores of left-out tasks are known already.
+
+    With `each`, bounds on false interruptions hold for each task by itself, as far as chance allows to say.
+    """
+    effort = effort or Effort()
     stated, unstated = (
-        fit_scale(scores[own], shown.bad[own], shown.task[own], shown.sort[own])
+        fit_scale(scores[own], shown.bad[own], shown.task[own], shown.sort[own], each)
         for own in (shown.stated & shown.as_recorded, ~shown.stated & shown.as_recorded)
     )
     say("fitting on all tasks")
@@ -175,24 +77,55 @@ def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = 
 
 
 def fit_scale(
-    scores: FloatArray, bad: NDArray[np.bool_], task: NDArray[Any], sort: NDArray[Any] | None = None
+    scores: FloatArray,
+    bad: NDArray[np.bool_],
+    task: NDArray[Any],
+    sort: NDArray[Any] | None = None,
+    each: bool = False,
 ) -> Scale:
     """How scores of left-out tasks are read; the plain scale where there are no two outcomes to learn from.
 
-    `sort` are the sorts of the proposals, where they are not all steps.
+    `sort` are the sorts of the proposals, where they are not all steps; `each` as in `fitted`.
     """
     if bad.all() or not bad.any():
         return Scale()
     chances = fit_chances(scores, bad)
     p_bad = chances.apply(scores)
     sorts = np.full(len(bad), "step") if sort is None else sort
-    return Scale(chances, tuple(_by_sort(p_bad[~bad], sorts[~bad], task[~bad], bound) for bound in BOUNDS))
+    good, task, sorts = p_bad[~bad], task[~bad], sorts[~bad]
+    learnt = tuple(_by_sort(good, sorts, task, bound) for bound in BOUNDS)
+    return Scale(chances, tuple(_for_each(one, good, task) for one in learnt) if each else learnt)
+
+
+def _for_each(learnt: Threshold, p_bad_of_good: FloatArray, task: NDArray[Any]) -> Threshold:
+    """A threshold raised until no task's share of false interruptions is surely (95 %) above the bound."""
+    needed = 0.0
+    for name in set(task.tolist()):
+        own = np.sort(p_bad_of_good[task == name])[::-1]
+        most = max(k for k in range(len(own) + 1) if lower_bound(k, len(own)) <= learnt.bound)
+        needed = max(needed, float(own[most]) if most < len(own) else 0.0)
+    apart = {sort: max(value, needed) for sort, value in learnt.apart.items()}
+    return replace(learnt, value=max(learnt.value, needed), apart=apart)
+
+
+def lower_bound(count: int, total: int) -> float:
+    """The lower 95 % bound of a share (Wilson, one-sided); 0 of nothing."""
+    if not total:
+        return 0.0
+    share, spread = count / total, _Z95**2 / total
+    middle = share + spread / 2
+    return max(0.0, (middle - _Z95 * math.sqrt(share * (1 - share) / total + spread / (4 * total))) / (1 + spread))
 
 
 def _by_sort(p_bad_of_good: FloatArray, sort: NDArray[Any], task: NDArray[Any], bound: float) -> Threshold:
-    """The threshold for steps and those of the other sorts that were seen, each within the bound by itself."""
+    """The threshold for steps and those of the other sorts that were seen, each within the bound by itself.
+
+    Endings of which too few are known for one of their own share that of steps; drags do not.
+    """
     learnt = {one: threshold_for(p_bad_of_good[sort == one], bound, task[sort == one]) for one in SORTS}
     apart = {one: learnt[one].value for one in SORTS[1:] if (sort == one).any()}
+    if math.isinf(apart.get("ending", 0.0)):
+        del apart["ending"]
     return replace(learnt["step"], n_good=len(p_bad_of_good), apart=apart)
 
 
@@ -236,7 +169,8 @@ def fit_chances(scores: FloatArray, bad: NDArray[np.bool_]) -> Chances:
 
 def _fit_bad(shown: Shown, seed: int, effort: Effort) -> tuple[Trees, ...]:
     return tuple(
-        _boosted(shown.table, shown.bad, _weights(shown), effort.trees, seed + 101 * i) for i in range(effort.members)
+        _boosted(shown.table, shown.bad, _weights(shown), effort.trees, effort.rate, seed + 101 * i)
+        for i in range(effort.members)
     )
 
 
@@ -246,7 +180,7 @@ def _fit_errors(shown: Shown, seed: int, effort: Effort) -> dict[ErrorClass, Tre
     for kind in ErrorClass:
         own = wrong.error == kind.value
         if LEAST_OF_CLASS <= own.sum() < len(own):
-            found[kind] = _boosted(wrong.table, own, None, effort.error_trees, seed)
+            found[kind] = _boosted(wrong.table, own, None, effort.error_trees, effort.rate, seed)
     return found
 
 
@@ -265,12 +199,14 @@ def _constant(table: NDArray[np.float32]) -> NDArray[np.bool_]:
     return np.asarray(low >= high)
 
 
-def _boosted(table: FloatArray, target: NDArray[np.bool_], weights: FloatArray | None, trees: int, seed: int) -> Trees:
+def _boosted(
+    table: FloatArray, target: NDArray[np.bool_], weights: FloatArray | None, trees: int, rate: float, seed: int
+) -> Trees:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
         max_iter=trees,
-        learning_rate=0.03,
+        learning_rate=rate,
         max_leaf_nodes=15,
         min_samples_leaf=15,
         l2_regularization=3.0,

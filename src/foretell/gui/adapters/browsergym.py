@@ -29,7 +29,8 @@ def evidence_in(observation: Any, points: Sequence[Point], scale: float = 1.0) -
         held = [(box[2] * box[3], name) for name, box in inside.items()]
         if held:
             at[point] = known[min(held)[1]]
-    return Evidence(at, known.get(str(observation.get("focused_element_bid") or "")))
+    seen = tuple(known[name] for name, box in boxes.items() if box is not None and name in known and known[name].name)
+    return Evidence(at, known.get(str(observation.get("focused_element_bid") or "")), seen)
 
 
 def _has_id(node: Any) -> bool:

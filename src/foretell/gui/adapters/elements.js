@@ -1,4 +1,5 @@
-// Called with points of the viewport: the element under each by its accessibility, and the one that has the focus.
+// Called with points of the viewport: the element under each by its accessibility, the one that has the focus, and all
+// named ones in view.
 (points) => {
   const interactive = "a[href],button,input,select,textarea,summary,label,[role],[contenteditable=''],[contenteditable=true],[tabindex]";
   const clean = (text) => (text || "").replace(/\s+/g, " ").trim().slice(0, 200);
@@ -14,6 +15,22 @@
   // What has an inside of its own (a frame, a canvas) may take text there.
   const editable = (e) => e.isContentEditable || e.matches("iframe,canvas,object,embed,[role=textbox],[role=application]") || (e.matches("textarea,input") && !e.readOnly &&
     !/^(button|submit|reset|checkbox|radio|file|image|range|color|hidden)$/.test(e.type || ""));
+  // What the row, the dialog or the section around an element is called.
+  const context = (e) => {
+    const row = e.closest("tr,[role=row],li");
+    if (row) return clean(row.innerText);
+    const part = e.closest("dialog,[role=dialog],fieldset,section,form,[role=group],[role=region]");
+    if (!part) return "";
+    const head = part.querySelector("legend,h1,h2,h3,h4,h5,h6,[role=heading]");
+    return clean(part.getAttribute("aria-label") || (head ? head.innerText : ""));
+  };
+  const checked = (e) => {
+    if (e.matches("input[type=checkbox],input[type=radio]")) return e.checked;
+    const said = e.getAttribute("aria-checked") || e.getAttribute("aria-selected") || e.getAttribute("aria-pressed");
+    return said === "true" ? true : said === "false" ? false : null;
+  };
+  // What a password field holds is never told.
+  const value = (e) => (e.matches("input,textarea") && e.type !== "password" ? clean(e.value) : "");
   const told = (e, cover) => ({
     name: name(e),
     role: e.getAttribute("role") || ({A: "link", SELECT: "combobox", TEXTAREA: "textbox"})[e.tagName] ||
@@ -21,6 +38,9 @@
     disabled: !!e.disabled || e.getAttribute("aria-disabled") === "true" || !!e.closest("fieldset:disabled"),
     editable: editable(e),
     covered_by: cover ? name(cover) || cover.tagName.toLowerCase() : "",
+    context: context(e),
+    value: value(e),
+    checked: checked(e),
   });
   const deepest = (x, y) => {
     let e = document.elementFromPoint(x, y);
@@ -46,7 +66,16 @@
     }
     return told(own || top, null);
   });
+  const in_view = (e) => {
+    const box = e.getBoundingClientRect();
+    return box.width > 1 && box.height > 1 && box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
+  };
+  const seen = [];
+  for (const e of document.querySelectorAll(interactive)) {
+    if (seen.length >= 400) break;
+    if (in_view(e) && name(e)) seen.push(told(e, null));
+  }
   let focus = document.activeElement;
   while (focus && focus.shadowRoot && focus.shadowRoot.activeElement) focus = focus.shadowRoot.activeElement;
-  return {at, focused: focus && focus !== document.body && focus !== document.documentElement ? told(focus, null) : null};
+  return {at, seen, focused: focus && focus !== document.body && focus !== document.documentElement ? told(focus, null) : null};
 }

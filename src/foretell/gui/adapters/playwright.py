@@ -293,12 +293,21 @@ def evidence_of(points: Sequence[Point], found: Any) -> Evidence:
     listed = found.get("at") if isinstance(found, Mapping) else None
     at = {point: _element(one) for point, one in zip(points, listed or (), strict=False) if isinstance(one, Mapping)}
     focused = found.get("focused") if isinstance(found, Mapping) else None
-    return Evidence(at, _element(focused) if isinstance(focused, Mapping) else None)
+    seen = found.get("seen") if isinstance(found, Mapping) else None
+    return Evidence(
+        at,
+        _element(focused) if isinstance(focused, Mapping) else None,
+        tuple(_element(one) for one in seen if isinstance(one, Mapping)) if isinstance(seen, list) else None,
+    )
 
 
 def _element(data: Mapping[str, Any]) -> ElementAt:
-    texts = {name: str(data.get(name) or "")[:_SHOWN_CHARACTERS] for name in ("name", "role", "covered_by")}
-    return ElementAt(**texts, disabled=data.get("disabled") is True, editable=data.get("editable") is True)
+    name, role, cover, context, value = (
+        str(data.get(key) or "")[:_SHOWN_CHARACTERS] for key in ("name", "role", "covered_by", "context", "value")
+    )
+    disabled, editable, checked = data.get("disabled") is True, data.get("editable") is True, data.get("checked")
+    known = checked if isinstance(checked, bool) else None
+    return ElementAt(name, role, disabled, editable, cover, context, value, known)
 
 
 @cache
