@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from foretell.kernels.bench import accounts
 from foretell.kernels.contention import Watch, load_average, usable_cores
@@ -44,31 +45,38 @@ def test_a_process_is_accounted_for_and_a_dead_one_is_harmless() -> None:
             time.sleep(0.05)
         assert accounts.cpu_s(pid) >= 0.1
         assert accounts.main_thread_cpu_s(pid) > 0
-        assert not accounts.main_thread_sleeps(pid)
+        assert accounts.is_held_up(pid, pid)
         assert accounts.descent(pid) == [pid]
         before = accounts.threads(pid)
         assert list(before) == [str(pid)]
         while accounts.since(before, accounts.threads(pid))[0].on_core_us < 1e4 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert accounts.since(before, accounts.threads(pid))[0].on_core_us >= 1e4
-    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {} and accounts.main_thread_sleeps(pid)
+    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {} and not accounts.is_held_up(pid, pid)
     assert accounts.since(before, {}) == [accounts.Account()]
 
 
-def test_a_sleeper_is_told_from_a_stopped_process_and_a_wrapped_one_is_found() -> None:
-    shell = subprocess.Popen(["sh", "-c", "sleep 30; true"], start_new_session=True)
+def _until(condition: Callable[[], bool]) -> None:
+    """Waits for a state of other processes to come."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_process_is_held_up_unless_it_sleeps_or_stopped_itself() -> None:
+    shell = subprocess.Popen(["sh", "-c", "(while :; do :; done) & sleep 600; true"], start_new_session=True)
     try:
-        deadline = time.monotonic() + 30
-        while len(accounts.descent(shell.pid)) == 1 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        _until(lambda: len(accounts.descent(shell.pid)) == 2)
         _, inner = accounts.descent(shell.pid)
-        while not accounts.main_thread_sleeps(inner) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert accounts.main_thread_sleeps(inner)
+        _until(lambda: not accounts.is_held_up(inner, shell.pid))
         os.kill(inner, signal.SIGSTOP)
-        while accounts.main_thread_sleeps(inner) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not accounts.main_thread_sleeps(inner)
+        _until(lambda: accounts.is_held_up(inner, shell.pid))  # its keeper has work under way in another child
+        spinning = int(Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text().split()[0])
+        os.kill(spinning, signal.SIGSTOP)
+        _until(lambda: not accounts.is_held_up(inner, shell.pid))  # nothing goes on any more: nobody holds it up
+        os.kill(shell.pid, signal.SIGSTOP)
+        _until(lambda: accounts.is_held_up(inner, shell.pid))  # somebody stopped the keeper
     finally:
         os.killpg(shell.pid, 9)
         shell.wait()
@@ -83,7 +91,7 @@ def test_a_sleeping_main_thread_is_seen_beside_a_thread_that_spins() -> None:
         looks: list[bool] = []
         while looks[-5:] != [True] * 5 and time.monotonic() < deadline:  # while it starts it may sleep for a moment
             time.sleep(0.02)
-            looks.append(accounts.main_thread_sleeps(process.pid) and len(accounts.threads(process.pid)) == 2)
+            looks.append(not accounts.is_held_up(process.pid, process.pid) and len(accounts.threads(process.pid)) == 2)
         assert looks[-5:] == [True] * 5
     finally:
         process.kill()

@@ -183,6 +183,16 @@ ATTACKS = (
     Attack("sleeps_beside_a_spinning_thread",
            "std::thread([] { volatile int stay = 1; while (stay) {} }).detach(); for (;;) sleep(3600);",
            ends=(Status.TIMEOUT, "did not finish")),
+    Attack("stops_itself_beside_a_thread_that_cannot_stop", """
+    std::thread([] {
+        const int thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+        clone([](void*) { waiting = 1; for (;;) sleep(1); return 0; }, stack + sizeof stack, thread | CLONE_VFORK, 0);
+    }).detach();
+    while (!waiting) {}
+    syscall(SYS_tgkill, getpid(), getpid(), SIGSTOP);
+    for (;;) {}
+    """, "static char stack[65536] __attribute__((aligned(64)));\nstatic volatile int waiting = 0;",
+           ends=(Status.CHEAT, "vfork")),
     Attack("two_threads_that_take_turns_on_one_core", """
     cpu_set_t all, one; CPU_ZERO(&one); sched_getaffinity(0, sizeof all, &all);
     for (int core = 0; core < CPU_SETSIZE; ++core) if (CPU_ISSET(core, &all)) { CPU_SET(core, &one); break; }

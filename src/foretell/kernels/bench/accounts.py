@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+_RUNNING = "R"  # or waiting for a core
+_STOPPED = ("T", "t")
+
 
 @dataclass(frozen=True)
 class Account:
@@ -19,14 +22,9 @@ class Account:
 def descent(pid: int) -> list[int]:
     """A process, its last child, that one's last child and so on: what a wrapper such as bubblewrap holds is last."""
     pids = [pid]
-    while True:
-        try:
-            children = Path(f"/proc/{pids[-1]}/task/{pids[-1]}/children").read_text().split()
-        except OSError:
-            return pids
-        if not children:
-            return pids
-        pids.append(int(children[-1]))
+    while children := _children(pids[-1]):
+        pids.append(children[-1])
+    return pids
 
 
 def cpu_s(pid: int) -> float:
@@ -42,15 +40,18 @@ def main_thread_cpu_s(pid: int) -> float:
     return _account(Path(f"/proc/{pid}/schedstat")).on_core_us * 1e-6
 
 
-def main_thread_sleeps(pid: int) -> bool:
-    """Whether the main thread neither runs, nor waits for a core, nor is stopped: nobody else holds it up.
+def is_held_up(pid: int, keeper: int) -> bool:
+    """Whether others may keep a process from going on: its main thread runs or waits for a core, or is stopped and its
+    keeper is not idle.
 
-    True where the system does not tell.
+    A process that has stopped itself is held up by nobody once its keeper and the keeper's other children sleep or are
+    stopped. False where the system does not tell.
     """
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "RTt"
-    except (OSError, IndexError):
-        return True
+    state = _state(pid)
+    if state not in _STOPPED:
+        return state == _RUNNING
+    family = [_state(each) for each in _children(keeper)]
+    return _state(keeper) in (_RUNNING, *_STOPPED) or _RUNNING in family
 
 
 def threads(pid: int) -> dict[str, Account]:
@@ -69,6 +70,22 @@ def since(before: Mapping[str, Account], after: Mapping[str, Account]) -> list[A
         early = before.get(name, Account())
         spent.append(Account(late.on_core_us - early.on_core_us, late.waiting_us - early.waiting_us))
     return spent or [Account()]
+
+
+def _children(pid: int) -> list[int]:
+    """Children of a process's main thread, oldest first; none once it is gone."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _state(pid: int) -> str:
+    """The system's letter for what a main thread does; `S`, for one that sleeps, where it does not tell."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "S"
 
 
 def _account(path: Path) -> Account:

@@ -221,12 +221,16 @@ class Worker:
         pid = self.pid
         return accounts.main_thread_cpu_s(pid), accounts.cpu_s(pid) / (1 if self.serial else usable_cores())
 
+    def _is_held_up(self) -> bool:
+        *wrappers, pid = self._descent or accounts.descent(self._process.pid if self._process else 0)
+        return accounts.is_held_up(pid, wrappers[-1] if wrappers else pid)
+
     def _wait_longer(self, timeout_s: float, before: tuple[float, float]) -> bool:
         """Give a worker that has taken its limit by the clock more time if other processes keep it from the processors.
 
         Returns True if there is something to read. False if it had its time, as CPU time since `before`, or if its main
-        thread sleeps, whatever its other threads do. Raises an infrastructure fault if it got no processor for long:
-        that says nothing about the candidate.
+        thread sleeps or has stopped itself, whatever its other threads do. Raises an infrastructure fault if it got no
+        processor for long: that says nothing about the candidate.
         """
         watch, asleep = Watch(self.cpu_s), 0
         patience_s = longest_wait_s(timeout_s, starting=not self._loaded)
@@ -234,7 +238,7 @@ class Worker:
         while time.monotonic() < deadline:
             if self._readable(min(_LOOK_S, deadline - time.monotonic())):
                 return True
-            asleep = asleep + 1 if accounts.main_thread_sleeps(self.pid) else 0
+            asleep = 0 if self._is_held_up() else asleep + 1
             had_its_time = any(now - then > timeout_s for now, then in zip(self._used_s(), before, strict=True))
             if had_its_time or asleep >= ASLEEP_LOOKS or watch.others_share() < BUSY_SHARE:
                 return False

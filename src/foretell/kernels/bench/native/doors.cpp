@@ -39,7 +39,7 @@ static const SystemCall g_named_calls[] = {
     {SYS_openat, "openat for writing"}, {SYS_mkdirat, "mkdirat"}, {SYS_renameat2, "renameat2"},
     {SYS_linkat, "linkat"}, {SYS_symlinkat, "symlinkat"}, {SYS_unlinkat, "unlinkat"}, {SYS_fchmodat, "fchmodat"},
     {SYS_mount, "mount"}, {SYS_unshare, "unshare"}, {SYS_memfd_create, "memfd_create"},
-    {SYS_clone, "clone (a new process)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
+    {SYS_clone, "clone (a new process, or vfork)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
     {SYS_tgkill, "tgkill (another process)"}, {SYS_ptrace, "ptrace"}, {SYS_setsid, "setsid"},
     {SYS_setpgid, "setpgid"}, {SYS_prlimit64, "prlimit64 (to set)"}, {SYS_process_vm_readv, "process_vm_readv"},
     {SYS_process_vm_writev, "process_vm_writev"}, {SYS_socket, "socket"}, {SYS_socketpair, "socketpair"},
@@ -136,6 +136,12 @@ bool close_calls(bool serial) {
     const unsigned allow = SECCOMP_RET_ALLOW, trap = SECCOMP_RET_TRAP, ignore = SECCOMP_RET_ERRNO;
     const unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
     by_argument(SYS_prlimit64, 2, BPF_JEQ, 0, allow, trap);                    // limits may be read, not set
+    // A thread that waits for one it has vforked cannot be stopped, and with it the process never is.
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(0)));
+    add(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_VFORK, 0, 1));
+    add(BPF_STMT(BPF_RET | BPF_K, trap));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number_at));
     by_argument(SYS_clone, 0, BPF_JSET, CLONE_THREAD, serial ? trap : allow, trap);  // threads, not processes
     by_argument(SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid(), allow, trap);      // signals to itself (abort needs it)
     by_argument(SYS_openat, 2, BPF_JSET, writing, trap, allow);
