@@ -288,12 +288,13 @@ def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     with closing(GpuBench(REPLAY)) as bench:
         for name in np.random.default_rng(1).permutation(sorted(groups)).tolist():  # a part of them is random too
             group = groups[name]
-            todo = {r["id"]: r for r in group if f"{r['language']} {r['id']}" not in rows.done}
-            candidates = {Candidate(name, r["language"], r["source"]): r for r in todo.values()}
-            for candidate, outcome in measured(bench, get(name, "gpu"), list(candidates), over):
-                row = candidates[candidate]
-                more = {"task": name, "label": row["speedup"]}
-                rows.add(row_of(f"{row['language']} {row['id']}", outcome, **more))
+            todo = [row for row in group if f"{row['language']} {row['id']}" not in rows.done]
+            candidates = [Candidate(name, row["language"], row["source"]) for row in todo]
+            labelled = {candidate.id: row for candidate, row in zip(candidates, todo, strict=True)}
+            for candidate, outcome in measured(bench, get(name, "gpu"), candidates, over):
+                row = labelled[candidate.id]
+                key = f"{row['language']} {row['id']}"
+                rows.add(row_of(key, outcome, task=name, label=row["speedup"]))
             if over():
                 return
 

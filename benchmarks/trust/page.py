@@ -18,13 +18,24 @@ from benchmarks.trust.measure import PARTS, Rows, summary
 
 RESULT, ROUNDS = Path("benchmarks/results/trust.json"), Path("benchmarks/results/trust_rounds.json")
 PAGE = Path("docs/results/trust.md")
+MISSING = "not measured"
 ASKED = {"triton": 12, "cuda": 25}
 HEAD = """\
 # Trusted replay, measured
 
 Made by `python -m benchmarks.trust.measure` on one H200 and `python -m benchmarks.trust.page`; data in
 `benchmarks/results/trust.json`. [How it works](../trusted_replay.md); what is covered at all, in the
-[threat model](../threat_model.md).
+[threat model](../threat_model.md). **The method is not the default**: its speed is far below what is asked, and
+repeatability and agreement with labels were not measured before the device time was used up.
+
+What the device showed, changed since and not measured again there:
+
+- Candidates of our own templates, which forge nothing, were called `cheat` by the judge's clock (under *Speed*) while
+  builds used the cores. Batches are now repeated until one fits, up to a stated number.
+- Honest kernels for the derivative of GELU were refused on skewed numbers, where all of their outputs are tiny and
+  lose their digits. Tolerances are now scaled by the outputs on numbers as drawn there.
+- Exploits were run with the version before that of the controls. In it, streams of a replayed Program did not wait for
+  each other, and one control was refused for that.
 """
 
 
@@ -49,7 +60,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 
 
 def percent(value: float | None, digits: int = 2) -> str:
-    return "not measured" if value is None else f"{value:.{digits}%}"
+    return MISSING if value is None else f"{value:.{digits}%}"
 
 
 def counts(statuses: Mapping[str, int]) -> str:
@@ -57,37 +68,48 @@ def counts(statuses: Mapping[str, int]) -> str:
 
 
 def overview(data: Mapping[str, Any]) -> list[str]:
-    rows: list[tuple[str, str, str]] = []
-    guards = data.get("guards")
-    if guards:
-        passed = guards["controls"] - len(guards["refused"])
-        rows.append(("honest kernels that look odd, accepted", "all", f"{passed} of {guards['controls']}"))
-        rows.append((
-            "exploits of the former method with a speedup they did not earn", "0",
-            f"{len(guards['unearned'])} of {guards['exploits']}",
-        ))  # fmt: skip
+    """What issue and docs ask for, beside what was measured; what was not is said."""
+    guards, retest, labels, faults = (data.get(part, {}) for part in ("guards", "retest", "labels", "faults"))
+    refused, unearned = len(guards.get("refused", ())), len(guards.get("unearned", ()))
+    rows: list[tuple[str, str, str]] = [
+        (
+            "honest kernels that look odd, accepted",
+            "all of 60",
+            f"{guards['controls'] - refused} of {guards['controls']}" if guards else MISSING,
+        ),
+        (
+            "exploits of the method `worker` with a speedup they did not earn",
+            "0",
+            f"{unearned} of {guards['exploits']}" if guards else MISSING,
+        ),
+    ]
     for language, asked in ASKED.items():
-        speed = data.get("throughput", {}).get(language, {})
-        if speed.get("per_second"):
-            words = f"{speed['per_second']:.1f} ({speed['candidates']} candidates)"
-            rows.append((f"{language} candidates per second, end to end", f"{asked}", words))
-    if data.get("retest", {}).get("both"):
-        retest = data["retest"]
-        rows.append((
-            f"same candidates in two processes ({retest['both']}): apart, median", "0.5 %",
-            percent(retest["median_difference"]),
-        ))  # fmt: skip
-    labels = data.get("labels")
-    if labels:
-        rows.append((
-            f"labels of the corpus ({labels['rows']} rows): apart, median", "1 %", percent(labels["median_difference"]),
-        ))  # fmt: skip
-    faults = data.get("faults")
-    if faults:
-        rows.append((
-            "honest candidates with the verdict they have alone, among 40 hostile ones", "160 of 160",
-            f"{faults['same']} of {faults['compared']}",
-        ))  # fmt: skip
+        found = data.get("throughput", {}).get(language, {})
+        words = f"{found['per_second']:.1f} ({found['candidates']} candidates)" if found.get("per_second") else MISSING
+        rows.append((f"{language} candidates per second, end to end", f"{asked}", words))
+    both, compared = retest.get("both", 0), faults.get("compared", 0)
+    rows += [
+        (
+            "same candidates in two processes: apart, median",
+            "0.5 %",
+            percent(retest["median_difference"]) if both else MISSING,
+        ),
+        (
+            "labels of the corpus: apart, median",
+            "1 % of 300",
+            f"{percent(labels['median_difference'])} of {labels['rows']}" if labels.get("rows") else MISSING,
+        ),
+        (
+            "honest candidates with the verdict they have alone, among hostile ones",
+            "160 of 160",
+            f"{faults['same']} of {compared}" if compared else MISSING,
+        ),
+        (
+            "kernels that others wrote: measured by replay",
+            "stated",
+            counts(data["acceptance"]["trusts"]) if data.get("acceptance", {}).get("rows") else MISSING,
+        ),
+    ]
     return table(("what", "asked", "measured"), rows)
 
 
@@ -115,6 +137,12 @@ def speed(data: Mapping[str, Any]) -> list[str]:
             (r["count"], r["ready_s"][0], r["ready_s"][-1], r["opened_s"], r["rehearsed_s"], r["ended_s"])
             for r in sorted(data["starts"].values(), key=lambda row: row["count"])
         ])  # fmt: skip
+        most = max(row["count"] / row["ready_s"][-1] for row in data["starts"].values())
+        lines.append(
+            f"However many are begun at once, at most {most:.1f} contexts per second come up: the time grows with "
+            "their number. So a fresh context for every candidate does not reach the speed asked on this machine; several "
+            "candidates per context would need a proof that nothing of a kernel survives in it, which there is not."
+        )
     return [*lines, ""]
 
 
@@ -123,7 +151,8 @@ def guarding(data: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> li
     head = ("round", "target", "attacks counted", "successes", "told in")
     lines += table(head, [(r["round"], r["target"], r["counted"], r["successes"], r["told"]) for r in rounds])
     lines += [
-        "The procedure is in `tests/redteam/README.md`; rounds go on until two in a row end without a success.",
+        "The procedure is in `tests/redteam/README.md`; rounds go on until two in a row end without a success. Each "
+        "round of this table had some, and no independent attacker has tried the method `replay` on a GPU yet.",
         "",
     ]
     guards = data.get("guards")

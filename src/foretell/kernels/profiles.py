@@ -217,9 +217,10 @@ class GpuEffort:
     `memory_waits` times for about `memory_wait_s`, if more than `others_share` of the device's is held by others.
     `method` is how candidates are timed: `worker`, in the process that runs their host code, or `replay`, as Programs
     (docs/trusted_replay.md). A replay has `replay_sets` sets of inputs per workload, looks at up to
-    `replay_configurations` of an autotuned kernel, and takes `replay_batches` batches by the judge's clock, of which
-    the share `replay_clock_slack` and `replay_clock_slack_us` more may remain unexplained by events. Each candidate has
-    a new process; `replay_spares` stand ready at most, one per core and `replay_spare_room_bytes` of device memory.
+    `replay_configurations` of an autotuned kernel, and takes batches by the judge's clock until one fits what events
+    say, `replay_batches` at most; the share `replay_clock_slack` and `replay_clock_slack_us` more may remain
+    unexplained. Each candidate has a new process; `replay_spares` stand ready at most, one per core and
+    `replay_spare_room_bytes` of device memory.
     """
 
     method: str = "worker"
@@ -227,7 +228,7 @@ class GpuEffort:
     replay_spares: int = 12
     replay_spare_room_bytes: int = 8 << 30
     replay_configurations: int = 16
-    replay_batches: int = 3
+    replay_batches: int = 24
     replay_clock_slack: float = 0.25
     replay_clock_slack_us: float = 200.0
     check_sets: int = 1

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,8 +18,8 @@ from foretell.kernels.bench.gpu.trusted.player import precision_of
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.source import Source
 from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage, dense, stage_bytes
-from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied
-from foretell.kernels.bench.gpu.trusted.verdict import is_tame, mismatch, tolerance_of
+from foretell.kernels.bench.gpu.trusted.variants import TAILS, VARIANTS, applied
+from foretell.kernels.bench.gpu.trusted.verdict import is_tame, mismatch, scale_of, tolerance_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.program import Program
@@ -33,12 +33,16 @@ DRAWN = "drawn"
 
 @dataclass(frozen=True)
 class Known:
-    """Inputs with what must come out of them: without rounding, and in the reference's own precision."""
+    """Inputs with what must come out of them: without rounding, and in the reference's own precision.
+
+    `scales` are sizes of the outputs below which tolerances are not scaled down.
+    """
 
     distribution: str
     inputs: list[Any]
     expected: list[Any]
     own: list[Any]
+    scales: list[float]
 
 
 class Scene:
@@ -148,8 +152,11 @@ class Scene:
             if not self.reference.alive:
                 self.open_reference()
             return
-        pairs = zip(known.expected, known.own, strict=True)
-        if all(is_tame(torch, expected, own, self._tolerance(own)) for expected, own in pairs):
+        if name in TAILS:
+            drawn_outputs = self.known[index][0].expected
+            known = replace(known, scales=[scale_of(torch, e) if e.is_floating_point() else 0.0 for e in drawn_outputs])
+        outputs = zip(known.expected, known.own, known.scales, strict=True)
+        if all(is_tame(torch, expected, own, self._tolerance(own), scale) for expected, own, scale in outputs):
             self.known[index].append(known)
 
     def _known(self, index: int, distribution: str) -> Known:
@@ -157,7 +164,7 @@ class Scene:
         stage, limit_s = self.stages[index], self._effort.task_timeout_s
         self.reference.ask("check", limit_s, workload=index, sets=[0])
         own = [ring.clone() for ring in self.ring(0, index, 0)]
-        return Known(distribution, stage.kept[0], self.expect(index, 0), own)
+        return Known(distribution, stage.kept[0], self.expect(index, 0), own, [0.0] * len(own))
 
     def expect(self, index: int, number: int) -> list[Any]:
         """The right outputs for the data of a set; the judge's own copies."""
@@ -216,7 +223,8 @@ class Scene:
         fault = self._changed_input(index, number)
         if fault:
             return fault
-        known = Known("", self.stages[index].kept[number], self.expect(index, number), self.ring(0, index, number))
+        own = self.ring(0, index, number)
+        known = Known("", self.stages[index].kept[number], self.expect(index, number), own, [0.0] * len(own))
         return self._compared(index, got, known)
 
     def taken(self, side: int, index: int, number: int) -> list[Any]:
@@ -240,8 +248,9 @@ class Scene:
     def _mismatch(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
         where = self.stages[index].workload.name
         where += f" on {known.distribution} numbers" if known.distribution not in ("", DRAWN) else ""
-        for place, (got, expected, own) in enumerate(zip(outputs, known.expected, known.own, strict=True)):
-            wrong = mismatch(torch, got, expected, own, self._tolerance(got))
+        values = zip(outputs, known.expected, known.own, known.scales, strict=True)
+        for place, (got, expected, own, scale) in enumerate(values):
+            wrong = mismatch(torch, got, expected, own, self._tolerance(got), scale)
             if wrong:
                 return Measurement(Status.WRONG, f"output {place} at {where}: {wrong}")
         return None

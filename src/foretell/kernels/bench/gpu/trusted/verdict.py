@@ -22,17 +22,17 @@ def tolerance_of(task: Task, dtype: str) -> Tolerance:
     return KERNELBENCH_FLOAT32 if task.kind == kernelbench.KIND and dtype == "float32" else task.tolerance
 
 
-def allowed_error(torch: Any, expected: Any, own: Any, tolerance: Tolerance) -> Any:
+def allowed_error(torch: Any, expected: Any, own: Any, tolerance: Tolerance, least_scale: float = 0.0) -> Any:
     """How far each value may be from the expected one, a tensor of doubles.
 
     The absolute part of a tolerance is for values of size 1; it is scaled down to the root mean square of the output,
-    so that zeros are wrong where all values are small. `own` is what the reference returns in its own precision: what
-    rounding does to it, by row, is allowed for besides.
+    but not below `least_scale`, so that zeros are wrong where all values are small. `own` is what the reference returns
+    in its own precision: what rounding does to it, by row, is allowed for besides.
     """
-    return _room(torch, expected, own - expected, tolerance, _scale(torch, expected))[0]
+    return _room(torch, expected, own - expected, tolerance, max(least_scale, scale_of(torch, expected)))[0]
 
 
-def _scale(torch: Any, expected: Any) -> float:
+def scale_of(torch: Any, expected: Any) -> float:
     """Root mean square of the finite values, at most 1."""
     if not expected.numel():
         return 0.0
@@ -60,7 +60,7 @@ def _rms_by_row(torch: Any, values: Any) -> Any:
     return torch.linalg.vector_norm(values, dim=-1, keepdim=True) / math.sqrt(values.shape[-1])
 
 
-def is_tame(torch: Any, expected: Any, own: Any, tolerance: Tolerance) -> bool:
+def is_tame(torch: Any, expected: Any, own: Any, tolerance: Tolerance, least_scale: float = 0.0) -> bool:
     """Whether the reference in its own precision is as right as candidates must be, and finite.
 
     Where it is not (a softmax over large scores in half precision, say), nothing can be concluded from its data.
@@ -68,16 +68,16 @@ def is_tame(torch: Any, expected: Any, own: Any, tolerance: Tolerance) -> bool:
     if not own.is_floating_point():
         return True
     error = (own.double() - expected).abs()
-    return bool((error <= allowed_error(torch, expected, own, tolerance)).all())
+    return bool((error <= allowed_error(torch, expected, own, tolerance, least_scale)).all())
 
 
-def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance) -> str:
+def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, least_scale: float = 0.0) -> str:
     """How an output differs from what was expected, in words; empty if it is right.
 
     Whole numbers, NaN and infinities must be what is expected, or what the reference returns in its own precision.
     """
     if got.is_floating_point():
-        wrong = _floats_wrong(torch, got, expected, own, tolerance)
+        wrong = _floats_wrong(torch, got, expected, own, tolerance, least_scale)
     elif got.is_complex():
         wrong = ~((got - expected).abs() <= tolerance.absolute + tolerance.relative * expected.abs())
     else:
@@ -90,12 +90,12 @@ def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance
     return f"{count} of {got.numel()} values are wrong; the first, number {first}, is {have:.6g}, expected {need:.6g}"
 
 
-def _floats_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance) -> Any:
+def _floats_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, least_scale: float) -> Any:
     """Where an output is too far off. Rows are taken a few at a time, because doubles may not fit into memory."""
     if not got.numel():
         return torch.zeros(0, dtype=torch.bool, device=got.device)
     width = got.shape[-1] if got.dim() else 1
-    scale, step = _scale(torch, expected), max(1, _ELEMENTS_AT_A_TIME // width)
+    scale, step = max(least_scale, scale_of(torch, expected)), max(1, _ELEMENTS_AT_A_TIME // width)
     rows = zip(*(tensor.reshape(-1, width).split(step) for tensor in (got, expected, own)), strict=True)
     return torch.cat([_rows_wrong(torch, g, e, o, tolerance, scale) for g, e, o in rows])
 
@@ -159,8 +159,8 @@ def unexplained_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs:
 
 
 def overhead_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs: int) -> float:
-    """What each run of the reference takes beyond its claimed time, by the judge's clock."""
-    return statistics.median(batch_us) / runs - statistics.median(claimed_us)
+    """What each run of the reference takes beyond its claimed time, by its shortest batch on the judge's clock."""
+    return min(batch_us) / runs - statistics.median(claimed_us)
 
 
 def seconds_each(batch_s: Sequence[float], null_s: Sequence[float], runs: int) -> list[float]:
