@@ -140,8 +140,8 @@ def speed(data: Mapping[str, Any]) -> list[str]:
         most = max(row["count"] / row["ready_s"][-1] for row in data["starts"].values())
         lines.append(
             f"However many are begun at once, at most {most:.1f} contexts per second come up: the time grows with "
-            "their number. So a fresh context for every candidate does not reach the speed asked on this machine; several "
-            "candidates per context would need a proof that nothing of a kernel survives in it, which there is not."
+            "their number. So a fresh context for every candidate does not reach the speed asked on this machine; "
+            "several candidates per context would need a proof that nothing of a kernel survives in it, which there is not."
         )
     return [*lines, ""]
 
