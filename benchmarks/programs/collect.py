@@ -122,13 +122,19 @@ def collect(row: dict[str, Any]) -> Collected:
     )
 
 
+def write(folder: Path, one: Collected) -> None:
+    """Append a record to this process's file in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = zlib.compress(pickle.dumps(one), 6)
+    with (folder / f"part-{os.getpid()}.pickle").open("ab") as file:
+        file.write(len(data).to_bytes(_SIZE_BYTES, "little") + data)
+
+
 def _collect_into(folder: Path, deadline: float, row: dict[str, Any]) -> str:
     if time.time() > deadline:
         return "not begun"
     one = collect(row)
-    data = zlib.compress(pickle.dumps(one), 6)
-    with (folder / f"part-{os.getpid()}.pickle").open("ab") as file:
-        file.write(len(data).to_bytes(_SIZE_BYTES, "little") + data)
+    write(folder, one)
     return "recorded" if one.program is not None else f"{row['language']}: {one.refusal[:300]}"
 
 
@@ -141,7 +147,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no row after that time")
     arguments = parser.parse_args()
     deadline = time.time() + arguments.seconds
-    arguments.folder.mkdir(parents=True, exist_ok=True)
     done = {one.id for one in collected(arguments.folder)}
     rows = [row for row in stratified(built_rows())[arguments.skip : arguments.rows] if row["id"] not in done]
     context = multiprocessing.get_context("spawn")

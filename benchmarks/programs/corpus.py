@@ -14,7 +14,8 @@ import argparse
 import json
 import math
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from benchmarks.programs.observations import keep_observations
 from benchmarks.programs.record import Job, record_all
 from foretell.belief import spearman
 from foretell.kernels.corpus import table
-from foretell.kernels.cost.steps import times_of
+from foretell.kernels.cost.steps import ProgramTime, times_of
 from foretell.kernels.devices import described
 from foretell.kernels.forecast.estimate import NEEDED, estimated_us
 from foretell.kernels.library import get
@@ -66,20 +67,29 @@ def dry_run_us(row: dict[str, Any]) -> float | None:
     return estimated_us(build, DEVICE, waves)["together"]
 
 
-def evaluated(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def timed(rows: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], ProgramTime | None]]:
+    """Rows with the times of their Programs; None if there is none."""
+    for row in rows:
+        program = job_of(row).recording().program
+        yield row, None if program is None else times_of(program, DEVICE)
+
+
+def evaluated(pairs: Iterable[tuple[dict[str, Any], ProgramTime | None]]) -> dict[str, Any]:
     """Rank correlations within operations, and errors, of the rows that were recorded."""
     groups: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     bounds: dict[str, list[float]] = defaultdict(list)
     families: dict[str, set[str]] = defaultdict(set)
+    languages: Counter[str] = Counter()
     refused = 0
-    for row in rows:
-        recording, dry = job_of(row).recording(), dry_run_us(row)
-        if recording.program is None or dry is None:
-            refused += recording.program is None
+    for row, times in pairs:
+        dry = dry_run_us(row)
+        if times is None or dry is None:
+            refused += times is None
             continue
-        times, measured = times_of(recording.program, DEVICE), float(row["workloads"][0]["candidate_us"])
+        measured = float(row["workloads"][0]["candidate_us"])
         groups[row["task"]].append((times.device_us, dry, measured))
         families[row["family"]].add(row["task"])
+        languages[row["language"]] += 1
         longest = max(times.steps, key=lambda step: step.us)
         parts = longest.parts_us or {}
         bounds[max(parts, key=parts.__getitem__, default="unknown")].append(math.log2(times.device_us / measured))
@@ -88,6 +98,7 @@ def evaluated(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "candidates": len(off),
         "refused": refused,
+        "by_language": dict(languages),
         "operations": len(ranks),
         "spearman_within_operation": float(np.mean([rank[0] for rank in ranks.values()])),
         "spearman_within_operation_dry_run": float(np.mean([rank[1] for rank in ranks.values()])),
@@ -130,7 +141,7 @@ def main() -> None:
         return
     if arguments.dry_runs:
         keep_observations(arguments.dry_runs)
-    report = evaluated(rows)
+    report = evaluated(timed(rows))
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps({key: value for key, value in report.items() if not key.startswith("by_")}, indent=1))
 

@@ -267,4 +267,4 @@ class LaunchTimer:
         alone = busiest.instructions * model.dependent_cycles / self._clock
         alone += busiest.shared_trips * model.shared_us + busiest.classes["barrier"] * model.barrier_us
         waves = max(1.0, self._waves * self._seen.busy)
-        return (busiest.trips * trip + alone) * (math.ceil(waves) if waves < 4 else waves)
+        return (busiest.rounds * trip + alone) * (math.ceil(waves) if waves < 4 else waves)

@@ -9,7 +9,7 @@ import pytest
 from foretell.kernels.languages.extension.bare import arguments, bare_sources, entry_in, is_bare
 from foretell.kernels.languages.extension.builder import build
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
-from foretell.kernels.languages.extension.prelude import prelude
+from foretell.kernels.languages.extension.prelude import prelude, trimming_options
 from foretell.kernels.languages.extension.sources import (
     ExtensionSources,
     cuda_options,
@@ -121,3 +121,10 @@ def test_a_source_gets_the_headers_that_its_words_ask_for() -> None:
     assert "<algorithm>" not in prelude("int x = std::max(1, 2);", cuda=False)
     assert "cuda_fp16" in prelude("half2 x;", cuda=True) and "cuda_fp16" not in prelude("halfway", cuda=True)
     assert "FORETELL_DISPATCH" in prelude("AT_DISPATCH_FLOATING_TYPES(t, n, f)", cuda=True)
+
+
+@pytest.mark.parametrize(
+    "text, trimmed", [("x = sqrtf(y);", True), ("x = std::beta(a, b);", False), ("beta * x", True)]
+)
+def test_special_functions_are_included_if_they_are_called(text: str, trimmed: bool) -> None:
+    assert bool(trimming_options(text)) == trimmed

@@ -16,6 +16,7 @@ from foretell.kernels.languages.extension import toolchain
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.headers import digest, own_headers, written_headers
 from foretell.kernels.languages.extension.places import kept, scratch
+from foretell.kernels.languages.extension.prelude import trimming_options
 from foretell.kernels.languages.extension.sources import ExtensionSources
 from foretell.kernels.languages.extension.support import support_objects
 from foretell.kernels.profiles import COMPILER_LIMITS, EXTENSION
@@ -148,7 +149,7 @@ def _compile(sources: ExtensionSources, arch: str, folder: Path, objects: Sequen
 def _host_command(sources: ExtensionSources) -> list[str]:
     return [
         toolchain.needed_host_compiler().path, "-O2", "-std=c++17", "-fPIC", "-w", "-Iinclude",
-        f"-DTORCH_EXTENSION_NAME={sources.name}", *sources.host_options,
+        f"-DTORCH_EXTENSION_NAME={sources.name}", *trimming_options(sources.text), *sources.host_options,
     ]  # fmt: skip
 
 
@@ -160,7 +161,7 @@ def _nvcc_command(sources: ExtensionSources, arch: str) -> list[str]:
     return [
         toolchain.needed_nvcc().path, *standard, "-Xcompiler=-fPIC", "-Iinclude", "-DFORETELL_CUDA",
         f"-DTORCH_EXTENSION_NAME={sources.name}", f"-gencode=arch=compute_{number},code=[sm_{number},compute_{number}]",
-        *_NVCC, *_QUIET, *options,
+        *_NVCC, *_QUIET, *trimming_options(sources.text), *options,
     ]  # fmt: skip
 
 

@@ -52,12 +52,23 @@ for _header, _names in _STANDARD.items():
 _HALF = re.compile(r"\b(?:__)?half2?\b|\b__(?:h|float2half|half2float|floats2half2|half22float2)\w*\(")
 _BFLOAT16 = re.compile(r"\b(?:__)?nv_bfloat16\w*|\b__nv_bfloat162?\b|\b__float2bfloat16\w*|\b__bfloat162float\w*")
 _BRACED_EXTREME = re.compile(r"\b(?:min|max)\s*(?:<[^>()]*>)?\s*\(\s*\{")
+# Special functions of the standard library: a tenth of what a compiler reads for <cmath>, and hardly ever called.
+_SPECIAL = re.compile(
+    r"\b(?:assoc_laguerre|assoc_legendre|beta|comp_ellint_[123]|cyl_bessel_[ijk]|cyl_neumann|ellint_[123]|expint|hermite|"
+    r"laguerre|legendre|riemann_zeta|sph_bessel|sph_legendre|sph_neumann)[fl]?\s*\("
+)
+_WITHOUT_SPECIAL = "-D_GLIBCXX_BITS_SPECFUN_H=1"  # libstdc++ takes its header to be included already
 _PARTS = {
     "FORETELL_DISPATCH": re.compile(r"AT_DISPATCH_|acc_type|opmath_type|\b(?:Half|BFloat16)\b|AT_PRIVATE_CASE"),
     "FORETELL_ACCESSORS": re.compile(r"accessor|TensorAccessor|PtrTraits"),
     "FORETELL_CUBLAS": re.compile(r"\bcublas\w+|CUDABlasHandle"),
     "FORETELL_INDEXING": re.compile(r"\bindex(?:_put_)?\s*\(|indexing::"),
 }
+
+
+def trimming_options(source: str) -> tuple[str, ...]:
+    """Compiler options that leave out standard headers which the source does not need."""
+    return () if _SPECIAL.search(source) else (_WITHOUT_SPECIAL,)
 
 
 def prelude(source: str, cuda: bool) -> str:
