@@ -53,6 +53,13 @@ def test_an_open_menu_lies_over_what_is_below_it() -> None:
     assert at[2] not in found.at
     assert found.focused is not None
     assert found.focused.name == "Cell"
+    assert found.seen is not None and [one.name for one in found.seen] == ["Data", "Sort", "Hyperlink", "Cell"]
+    ticked, secret = (
+        evidence_of([element(0, role, "Name", (0, 0, 9, 9), checked=True, value="plum")], ()).seen
+        for role in ("checkbox", "password")
+    )
+    assert ticked is not None and secret is not None
+    assert (ticked[0].checked, ticked[0].value) == (True, "plum") and (secret[0].checked, secret[0].value) == (None, "")
     alone = evidence_of([tree[2] | {"ref": 0}], at[:1]).at[at[0]]
     assert (alone.name, alone.disabled) == ("Hyperlink", True)
 

@@ -22,6 +22,7 @@ from foretell.gui.evidence import ElementAt, Evidence
 PYTHONS = (sys.executable, "/usr/bin/python3")
 TIMEOUT_S = 10.0
 DIALOG = "a dialog"
+_TOGGLES = frozenset(("checkbox", "switch", "menuitemcheckbox", "radio", "option", "menuitemradio", "tab"))
 _SHOWN_CHARACTERS = 200
 _PROBE = "import gi; gi.require_version('Atspi', '2.0'); from gi.repository import Atspi"
 _TREE = Path(__file__).with_name("atspi_tree.py")
@@ -59,7 +60,8 @@ def evidence_of(tree: Sequence[Mapping[str, Any]], points: Sequence[Point]) -> E
     """The evidence in the elements of a tree, as `atspi_tree.py` prints them."""
     at = {point: found for point in points if (found := _at(tree, point)) is not None}
     focused = next((one for one in tree if one.get("focused") is True), None)
-    return Evidence(at, None if focused is None else _element(focused))
+    seen = tuple(_element(one) for one in tree if one.get("visible") is True and one.get("name"))
+    return Evidence(at, None if focused is None else _element(focused), seen)
 
 
 def _at(tree: Sequence[Mapping[str, Any]], point: Point) -> ElementAt | None:
@@ -85,6 +87,9 @@ def _element(one: Mapping[str, Any]) -> ElementAt:
         disabled=one.get("disabled") is True,
         editable=one.get("editable") is True or one.get("role") == "password",
         covered_by=DIALOG if one.get("covered") is True else "",
+        context=str(one.get("group_name") or "")[:_SHOWN_CHARACTERS],
+        value="" if one.get("role") == "password" else str(one.get("value") or "")[:_SHOWN_CHARACTERS],
+        checked=one["checked"] if one.get("role") in _TOGGLES and isinstance(one.get("checked"), bool) else None,
     )
 
 
