@@ -70,6 +70,7 @@ def _critic(found: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _tried(found: Mapping[str, Any]) -> str:
     ordinary, before = _read("gui_ordinary.json") or {}, _read("gui_ordinary_recorded.json") or {}
+    small = _read("gui_ordinary_small.json") or {}
     recorded = (_read("gui_critic_recorded.json") or {})["held_out"]
     recalls = {
         said: f"{recorded[said]['embedded']['recall']:.3f} at {recorded[said]['embedded']['false_interruptions']:.3f}"
@@ -78,6 +79,7 @@ def _tried(found: Mapping[str, Any]) -> str:
     told = {key: ordinary[key] for key in ("interrupted", "right", "bound", "auroc", "median_right")}
     times = ", ".join(f"{ms} ms at {size}" for size, ms in ordinary["median_ms"].items())
     other = {"times": times, "recorded_auroc": before["auroc"], "recorded_median": before["median_right"]}
+    other |= {"small_auroc": small["auroc"], "small_median": small["median_right"]}
     return _TRIED.format(looks=LOOKS, variants=found["variants"], weight=VARIANT_WEIGHT, **told, **other, **recalls)
 
 
@@ -92,10 +94,12 @@ they should count, fewer features that tell tasks apart, other weights of tasks.
 {variants} proposals are also shown as they would look on other pages: dark, on a larger screen, with small letters.
 Each counts for {weight}, which was chosen on training tasks. On four pages of our own, nothing like the recorded ones,
 at four sizes, bright and dark (`python -m benchmarks.gui_ordinary`), {interrupted} of {right} right clicks are
-interrupted at the bound of {bound:.0%}, and P(bad) tells them from stray clicks with an AUROC of {auroc:.3f}. Without
-the variants (`--recorded`) that is {recorded_auroc:.3f}, with right clicks at a P(bad) of {recorded_median:.2f} in the
-middle (with them {median_right:.2f}); the recall above would be {stated} with intent and {unstated} without. A critique
-of such a page takes, in the median, {times}; of one full of small print, longer."""
+interrupted at the bound of {bound:.0%}, and P(bad) tells them from stray clicks with an AUROC of {auroc:.3f}, with
+right clicks at a P(bad) of {median_right:.2f} in the middle. There the larger sizes are judged by the model that learnt
+from [real applications](apps.md); the one for small pages alone (`--model`) reaches {small_auroc:.3f} and
+{small_median:.2f}, and without the variants (`--recorded`) {recorded_auroc:.3f} and {recorded_median:.2f}; the recall
+above would be {stated} with intent and {unstated} without. A critique of such a page takes, in the median, {times}; of
+one full of small print, longer."""
 _AGENTS = """`python -m benchmarks.gui_endtoend`: scripted agents on live pages, with a critic that was trained on the
 training tasks alone, bound to {bound:.0%} false interruptions where no other bound is named. The agents know the right
 step and err on purpose: {errs:.0%} of new steps are wrong ({mix}; the mix is our own, near misses and wrong elements
