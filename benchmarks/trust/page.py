@@ -141,7 +141,8 @@ def speed(data: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"However many are begun at once, at most {most:.1f} contexts per second come up: the time grows with "
             "their number. So a fresh context for every candidate does not reach the speed asked on this machine; "
-            "several candidates per context would need a proof that nothing of a kernel survives in it, which there is not."
+            "several candidates per context would need a proof that nothing of a kernel survives in it, and there is "
+            "none."
         )
     return [*lines, ""]
 

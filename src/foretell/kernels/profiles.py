@@ -225,7 +225,7 @@ class GpuEffort:
 
     method: str = "worker"
     replay_sets: int = 4
-    replay_spares: int = 12
+    replay_spares: int = 4
     replay_spare_room_bytes: int = 8 << 30
     replay_configurations: int = 16
     replay_batches: int = 24
