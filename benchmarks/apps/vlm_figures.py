@@ -74,11 +74,11 @@ def answered(data: Path, rows: Sequence[Row], folder: Path) -> dict[str, Judgeme
 
 def first_of(data: Path, rows: Sequence[Row], options: argparse.Namespace) -> tuple[dict[str, float], str]:
     """The first critic's P(bad) by row, and its name: from a file, or judged now."""
+    sha = digest(options.model)
     if options.first:
         lines = [json.loads(line) for line in options.first.read_text("utf-8").splitlines()]
-        return {one["id"]: one["p_bad"] for one in lines}, options.first.name
+        return {one["id"]: one["p_bad"] for one in lines}, f"critic {sha[:8]}, out of fold,"
     critic = EmbeddedCritic(CriticModel.load(options.model), pictures=False)
-    sha = digest(options.model)
     path = data / f"judged-{sha[:8]}.jsonl"
     said = judged(data, rows, critic, critic.model.threshold(BOUND), path)
     return {row.id: one["p_bad"] for row, one in zip(rows, said, strict=True)}, f"critic {sha[:8]}"
