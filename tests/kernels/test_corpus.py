@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow")
 
 from foretell.kernels.bench.fake import FAKE_DEVICE, FakeBench
 from foretell.kernels.candidate import TELLING_NAME, stripped
+from foretell.kernels.corpus import plan as plans
 from foretell.kernels.corpus import table
 from foretell.kernels.corpus.check import CorpusDamaged
 from foretell.kernels.corpus.collect import collect
@@ -29,6 +30,7 @@ from foretell.kernels.library import tasks
 from foretell.kernels.measurement import Cost, Measurement, Status, Timing
 from foretell.kernels.store import Catalogue
 from foretell.kernels.store.combine import combine
+from foretell.kernels.tasks import BadTask
 from tests.kernels.search.world import make_search
 
 SMALL = ("softmax", "row_sum", "transpose")
@@ -61,16 +63,45 @@ def test_written_kernels_are_planned_with_their_origin(tmp_path: Path) -> None:
     assert {item.candidate(tmp_path).origin.kind for item in plan} == {"model"}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"not gzip", gzip.compress(b"{broken"), gzip.compress(b'{"a":1}\n')],
-    ids=["not gzip", "not JSON", "no entry"],
-)
+NOT_PLANS = {
+    "not gzip": b"not gzip",
+    "not JSON": gzip.compress(b"{broken"),
+    "no entry": gzip.compress(b'{"a":1}\n'),
+    "a list": gzip.compress(b"[1, 2]\n"),
+    "knobs that are a list": gzip.compress(b'{"task": "row_sum", "language": "cpp", "knobs": [1]}\n'),
+    "a task that is a number": gzip.compress(b'{"task": 5, "language": "cpp", "file": "x"}\n'),
+    "a source that is a list": gzip.compress(b'{"task": "x", "language": "cpp", "source": []}\n'),
+    "nested": gzip.compress(b"[" * 200_000 + b"\n"),
+    "a number of many digits": gzip.compress(b'{"task": ' + b"9" * 5000 + b"}\n"),
+    "damaged": gzip.compress(b"[1, 2]\n")[:12] + b"\xff" * 8,
+    "not UTF-8": gzip.compress(b'{"task": "\xff\xfe"}\n'),
+    "a line without end": gzip.compress(b" " * (plans.MOST_LINE_BYTES + 1)),
+}
+
+
+@pytest.mark.parametrize("content", NOT_PLANS.values(), ids=NOT_PLANS.keys())
 def test_what_is_no_plan_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "plan"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not a plan"):
         list(read_plan(path))
+
+
+def test_a_plan_that_inflates_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "MOST_PLAN_BYTES", 1000)
+    path = tmp_path / "plan"
+    path.write_bytes(gzip.compress(b'{"task": "row_sum", "language": "cpp", "knobs": {}}\n' * 100))
+    with pytest.raises(ValueError, match="1000 in all"):
+        list(read_plan(path))
+
+
+def test_items_of_no_template_are_missing_and_specs_of_no_task_are_told(tmp_path: Path) -> None:
+    for item in (Item("row_sum", "../x", {}), Item("row_sum", "lm", {}), Item("row_sum", "cpp", {"threads": []})):
+        tally = collect([item], "cpu", FakeBench(), Catalogue(tmp_path / "c"))
+        assert tally.missing == 1 and tally.measured == 0
+    for spec in ({}, {"workloads": 5, "extra": []}, {"workloads": [{"sizes": 3}], "extra": [], "tolerance": {}}):
+        with pytest.raises(BadTask, match="of the plan cannot be read"):
+            Item("mine", "cpp", source="x", spec=spec).definition("cpu")
 
 
 def test_nothing_is_measured_twice(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import struct
 import zlib
 from pathlib import Path
@@ -166,6 +167,14 @@ class TestForgedAnswers:
         answer = json.dumps({"programs": [], "refusal": [Reason.FAILED, "words"], "seconds": 10**400})
         refused = decoded(answer.encode()).refusal
         assert refused is not None and refused.reason is Reason.FORGED
+
+    @pytest.mark.parametrize("name", ["seconds", "cpu_seconds"])
+    @pytest.mark.parametrize("value", [math.inf, math.nan, -1.0])
+    def test_a_time_that_is_none(self, name: str, value: float) -> None:
+        plain = {"programs": [], "refusal": [Reason.FAILED, "words"], "seconds": 1.0, "cpu_seconds": 1.0}
+        recording = decoded(json.dumps(plain | {name: value}).encode())
+        assert recording.refusal is not None and recording.refusal.reason is Reason.FORGED
+        assert recording.seconds == recording.cpu_seconds == 0.0
 
     def test_more_configurations_than_are_recorded(self) -> None:
         answer = json.dumps({"programs": ["AAAA"] * 100_000, "refusal": None, "seconds": 1.0})

@@ -155,7 +155,7 @@ def _groups(
         for item in members:
             try:
                 candidate = item.candidate(written)
-            except (OSError, KeyError):
+            except (OSError, KeyError, TypeError, ValueError):
                 tally.missing += 1
                 continue
             if candidate.likeness in known or catalogue.holds(task, candidate, bench.device):

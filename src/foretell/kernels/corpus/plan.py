@@ -8,6 +8,7 @@ are not in the library are there as text, with the spec of their task.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,10 +24,14 @@ from foretell.kernels.library import get, tasks
 from foretell.kernels.propose.template import Template
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import from_spec
+from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.received import read_plain
 
 LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
+TEMPLATE_LANGUAGES = frozenset(itertools.chain(*LANGUAGES.values()))
 WRITTEN = Path("data/written")
+MOST_PLAN_BYTES = 1 << 30  # of text, inflated
+MOST_LINE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -44,17 +49,22 @@ class Item:
     spec: Mapping[str, Any] | None = None
 
     def definition(self, kind: str) -> Task:
-        """The task, at the sizes of a kind of device.
-
-        Raises UnknownTask, or KeyError, TypeError or ValueError if its spec makes no sense.
-        """
-        return get(self.task, kind) if self.spec is None else from_spec(self.spec)
+        """The task, at the sizes of a kind of device; UnknownTask, or BadTask if its spec makes no sense."""
+        if self.spec is None:
+            return get(self.task, kind)
+        try:
+            return from_spec(self.spec)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            what = f"the task {self.task!r} of the plan cannot be read: {type(error).__name__}: {error}"
+            raise BadTask(Refusal.NOT_A_TASK, what, "a task as foretell data plan writes it") from error
 
     def candidate(self, written: Path = WRITTEN) -> Candidate:
-        """The candidate itself; OSError or KeyError where its file or template is not there."""
+        """The candidate itself; OSError, KeyError, TypeError or ValueError if its file or template has no such one."""
         if self.spec is not None:
             return Candidate(self.task, self.language, self.source, Origin("person", {"file": self.file}))
         if self.knobs is not None:
+            if self.language not in TEMPLATE_LANGUAGES:
+                raise KeyError(f"there are no templates in {self.language}")
             return templates(self.language)[self.task].candidate(self.knobs)
         if Path(self.task).name != self.task or Path(self.file).name != self.file:
             raise KeyError(f"{self.task}/{self.file} names no file below {written}")
@@ -127,12 +137,33 @@ def write_plan(path: Path, items: Iterable[Item]) -> int:
 
 
 def read_plan(path: Path) -> Iterator[Item]:
-    """The items of a plan, in order; ValueError where the file is no plan."""
+    """The items of a plan, in order; ValueError if the file is not a plan or inflates beyond a stated size."""
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                named = json.loads(line)
-                more = (named.get("file", ""), named.get("source", ""), named.get("spec"))
-                yield Item(named["task"], named["language"], named.get("knobs"), *more)
-    except (gzip.BadGzipFile, json.JSONDecodeError, KeyError, EOFError) as error:
+        with gzip.open(path, "rb") as file:
+            while line := file.readline(MOST_LINE_BYTES + 1):
+                if len(line) > MOST_LINE_BYTES or file.tell() > MOST_PLAN_BYTES:
+                    raise ValueError(f"more than {MOST_LINE_BYTES} bytes in a line, or {MOST_PLAN_BYTES} in all")
+                yield _item(json.loads(line))
+    except (ValueError, KeyError, OSError, EOFError, RecursionError, zlib.error) as error:
+        if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+            raise
         raise ValueError(f"{path} is not a plan: {error}") from error
+
+
+def _item(named: Any) -> Item:
+    """The item of one line; KeyError or ValueError if it is not one."""
+    if not isinstance(named, dict):
+        raise ValueError(f"a line is not an object but a {type(named).__name__}")
+    item = Item(
+        named["task"],
+        named["language"],
+        named.get("knobs"),
+        named.get("file", ""),
+        named.get("source", ""),
+        named.get("spec"),
+    )
+    if not all(isinstance(text, str) for text in (item.task, item.language, item.file, item.source)):
+        raise ValueError("a task, language, file or source is not text")
+    if not all(value is None or isinstance(value, dict) for value in (item.knobs, item.spec)):
+        raise ValueError("knobs or a spec are not an object")
+    return item

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -150,6 +151,8 @@ def decoded(answer: bytes) -> Recording:
     try:
         plain: Mapping[str, Any] = json.loads(answer)
         seconds, cpu_seconds = float(plain["seconds"]), float(plain.get("cpu_seconds", 0.0))
+        if not (0.0 <= seconds < math.inf and 0.0 <= cpu_seconds < math.inf):
+            raise ValueError("a time that is negative or not finite")
         if plain["refusal"] is not None:
             reason, sentence = plain["refusal"]
             return Recording(None, Refusal(Reason(reason), str(sentence)), (), seconds, cpu_seconds)
