@@ -36,6 +36,7 @@ What the device showed, changed since and not measured again there:
   lose their digits. Tolerances are now scaled by the outputs on numbers as drawn there.
 - Exploits were run with the version before that of the controls. In it, streams of a replayed Program did not wait for
   each other, and one control was refused for that.
+- The speed was measured with 12 processes standing ready, which are made no faster than 4; now there are 4.
 """
 
 
