@@ -150,7 +150,7 @@ def forecast_on_gpu(
     does is the work of a task that is not in the library; a candidate that fails by itself cannot run. Without torch,
     or with `source_only`, forecasts come from the source alone.
     """
-    from foretell.kernels.forecast import ProgramForecaster
+    from foretell.kernels.forecast import CalibratedForecaster, ProgramForecaster
     from foretell.kernels.forecast.recorded import Finding, adjusted
     from foretell.kernels.protocols import Subject
 
@@ -167,10 +167,11 @@ def forecast_on_gpu(
     reasons = _reasons(forecaster, task, device, subjects)
     told = zip(subjects, forecasts, verdicts, reasons, troubles, strict=True)
     predictions = []
+    records = isinstance(forecaster, ProgramForecaster | CalibratedForecaster)
     for subject, forecast, found, why, (trouble, words) in told:
         if found is not None:
-            forecast = adjusted(forecast, found, recorded=isinstance(forecaster, ProgramForecaster))
-            if isinstance(forecaster, ProgramForecaster):
+            forecast = adjusted(forecast, found, recorded=records)
+            if records:
                 trouble, words = None, ""  # the verdict says why there is no recording
                 forecast = forecast.shifted(shift_log2 if found.finding is Finding.RUNS else 0.0)
             if found.finding is Finding.SAME:

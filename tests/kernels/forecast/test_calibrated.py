@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import foretell as ft
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.cost.steps import ProgramTime, StepTime
 from foretell.kernels.devices import described
@@ -108,6 +109,42 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     replace(model, spread={}).save(broken)
     with pytest.raises(BadModel):
         Residual.load(broken)
+
+
+PROBLEM = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2.0
+
+
+def get_inputs():
+    return [torch.randn(512, 1024)]
+
+
+def get_init_inputs():
+    return []
+"""
+SUMS = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return (x + x).clamp_min(0.0)
+"""
+
+
+def test_the_known_time_of_the_reference_moves_the_forecast(tmp_path: Path) -> None:
+    problem = tmp_path / "problem.py"
+    problem.write_text(PROBLEM)
+    medians = [
+        ft.forecast(problem, SUMS, device="h200", forecaster="calibrated", reference_ms=ms).forecast.median
+        for ms in (0.01, 0.02)
+    ]
+    assert medians[1] - medians[0] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_it_is_known_by_name() -> None:
