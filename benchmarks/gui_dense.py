@@ -22,7 +22,7 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.adapters.playwright import PlaywrightScreen
 from foretell.gui.bench.chromium import find_chromium
 from foretell.gui.critic import EmbeddedCritic
-from foretell.gui.critic_model import CriticModel
+from foretell.gui.critic_model import SHIPPED_LARGE, CriticModel
 from foretell.gui.elements import look
 from foretell.gui.history import History
 from foretell.gui.observation import Observation, Proposal
@@ -123,7 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=Path, default=RESULTS)
     options = parser.parse_args()
-    model = CriticModel.load()
+    model = CriticModel.shipped(SHIPPED_LARGE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         rows = [row for page in PAGES for style in STYLES for row in measured(browser, model, page, style)]
