@@ -73,7 +73,7 @@ def _lost_since(image: Pixels, earlier: Pixels, contrasts: dict[Box, float]) -> 
         parts = [grey[y : y + h, x : x + w].astype(np.float64).ravel() for grey in (now_grey, then_grey)]
         if then is None or then < 0.05 or min(part.std() for part in parts) == 0.0:
             continue
-        if float(np.corrcoef(parts)[0, 1]) >= _SAME_TEXT:
+        if float(np.asarray(np.corrcoef(parts))[0, 1]) >= _SAME_TEXT:
             ratios.append(now / then)
     return None if len(ratios) < _SHARED_TEXTS else max(0.0, 1.0 - float(np.median(ratios)))
 
