@@ -7,7 +7,8 @@ FOLDER/blind and FOLDER/facts get `requests.jsonl` for `files:` (docs/lm.md): ea
 the step tables of reference and candidate. No label is in either folder. Whole pools of at least two candidates that
 worked are asked about, our own first. Reading compares both with `calibrated`, alone and stacked: log2 speedups are
 averaged by the weight that is best on the other problems, which then says the order and the level. Pools count of which
-every candidate was answered in both ways; figures go to benchmarks/results/learned_answers.json.
+every candidate was answered in both ways; figures go to benchmarks/results/learned_answers.json, and reading is a look
+at held-out problems, which is logged.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ import argparse
 import json
 import pickle
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.learned.evaluate import LOG
 from benchmarks.learned.examples import Known, judged
 from foretell.belief import Forecast
 from foretell.kernels.cost.steps import ProgramTime
+from foretell.kernels.evaluate.log import commit_of
 from foretell.kernels.evaluate.metrics import assess
 from foretell.kernels.forecast import answer
 from foretell.kernels.forecast.program import Compared, ProgramForecaster
@@ -138,21 +142,29 @@ def stacked(found: Sequence[Known], mine: Sequence[Forecast], theirs: Sequence[F
     return moved
 
 
-def read(folder: Path, found: Sequence[Known], told: Sequence[Forecast]) -> dict[str, Any]:
-    """Figures of `calibrated` and of both forms of question, alone and stacked, over pools that were answered whole."""
+def read(folder: Path, found: Sequence[Known], told: Sequence[Forecast]) -> dict[str, dict[str, Any]]:
+    """Figures of `calibrated` and of both forms of question, alone and stacked, over pools that were answered whole.
+
+    By column: our own kernels and those of others are timed differently.
+    """
     said = {form: answers(folder / form) for form in FORMS}
     names = [[_name(each, i) for i in range(len(each.pool))] for each in found]
     mine = dict(zip((name for own in names for name in own), told, strict=True))
     whole = [i for i, own in enumerate(names) if all(name in said[form] for form in FORMS for name in own)]
     if not whole:
         raise SystemExit(f"no pool was answered whole in {folder}")
-    pools, kept = [found[i] for i in whole], [name for i in whole for name in names[i]]
-    own = [mine[name] for name in kept]
-    report: dict[str, Any] = {"pools": len(pools), "candidates": len(kept), "calibrated": shown(pools, own)}
-    for form in FORMS:
-        theirs = [said[form][name] for name in kept]
-        report[form] = shown(pools, theirs)
-        report[f"{form}, stacked"] = shown(pools, stacked(pools, own, theirs))
+    report: dict[str, dict[str, Any]] = {}
+    for column in sorted({found[i].column for i in whole}):
+        own = [i for i in whole if found[i].column == column]
+        pools, kept = [found[i] for i in own], [name for i in own for name in names[i]]
+        calibrated = [mine[name] for name in kept]
+        figures = {"pools": len(pools), "candidates": len(kept), "calibrated": shown(pools, calibrated)}
+        figures["program"] = shown(pools, [forecast for each in pools for forecast in each.said])
+        for form in FORMS:
+            theirs = [said[form][name] for name in kept]
+            figures[form] = shown(pools, theirs)
+            figures[f"{form}, stacked"] = shown(pools, stacked(pools, calibrated, theirs))
+        report[column] = figures
     return report
 
 
@@ -175,6 +187,9 @@ def main() -> None:
         write(arguments.folder, found)
         return
     report = read(arguments.folder, found, told)
+    line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "commit": commit_of(Path(__file__).parent)}
+    with LOG.open("a") as file:
+        file.write(json.dumps(line | {"why": "answers of a language model to questions"} | report) + "\n")
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 

@@ -24,6 +24,9 @@ FIGURES = (
     ("failure_auroc", "failure AUROC, pooled", "", ""),
     ("failure_auroc_within", "failure AUROC within pools", "≥ 0.80", "≥ 0.75"),
 )
+ASKED = {"blind": "blind", "blind, stacked": "blind, stacked", "facts": "with facts",
+         "facts, stacked": "**with facts, stacked**"}  # fmt: skip
+STACKED = "asked without a network"
 ARMS = {"written": "no surrogate (as written)", "newest": "newest first", "random": "random", "top": "top by forecast",
         "value": "`value`"}  # fmt: skip
 OUTCOMES = (
@@ -97,6 +100,23 @@ def experiment(report: Mapping[str, Any]) -> str:
     return text + table(["arm", *(label for _, label in OUTCOMES)], [*rows, *less])
 
 
+def answered(report: Mapping[str, Any]) -> str:
+    """A language model's answers, blind and with the step tables, alone and stacked, for each column."""
+    text = ""
+    for column, title in (("device", "H200"), ("eager", "other GPUs")):
+        if column in report:
+            own = report[column]
+            arms = [name for name in ("program", "calibrated", *ASKED) if name in own]
+            rows = [
+                [label, *(cell(own[arm][key]) for arm in arms), asked[column == "eager"]]
+                for key, label, *asked in FIGURES
+                if key in own["calibrated"]
+            ]
+            text += f"\n{title}: {own['candidates']} kernels in {own['pools']} pools.\n\n"
+            text += table(["figure", *(f"`{arm}`" if arm not in ASKED else ASKED[arm] for arm in arms), STACKED], rows)
+    return text
+
+
 def read(name: str) -> Any:
     path = RESULTS / name
     return json.loads(path.read_text()) if path.exists() else None
@@ -117,6 +137,16 @@ def page() -> str:
         parts.append(f"\nIntervals are calibrated within the groups {', '.join(development['groups'])}. ")
         parts.append("Chances of failure, counted by what `program` finds, and the chance that it states:\n\n")
         parts.append(failures(development["failures"]))
+    if report := read("learned_answers.json"):
+        parts.append("\n## A language model's answers, held-out problems\n\n")
+        parts.append(
+            "A frontier language model read each candidate's text, *blind* or *with* the step tables of `program`"
+        )
+        parts.append(
+            " (facts), and gave probabilities; *stacked* moves `calibrated` towards its medians by a weight that"
+        )
+        parts.append(" was best on the other problems. Asked of the stack: pairs at least 0.91 on the H200 and 0.89 on")
+        parts.append(f" other GPUs.\n{answered(report)}")
     for name, title in (("development", "development problems, forecasts cross-validated"), ("held_out", "held-out")):
         if report := read(f"learned_experiment_{name}.json"):
             parts.append(f"\n## Choosing what to measure: {title}\n\n{experiment(report)}")

@@ -103,7 +103,7 @@ def test_questions_carry_no_label_and_answers_are_read_by_candidate(
     lines = [json.dumps({"id": each["id"], "text": json.dumps({"p_fail": 0.1, "bins": bins})}) for each in asked]
     (tmp_path / "blind" / "answers.jsonl").write_text("\n".join([*lines[:3], '{"id": 5}']))
     told = [forecast for each in found for forecast in each.said]
-    report = ask.read(tmp_path, found, told)
+    report = ask.read(tmp_path, found, told)["device"]
     assert report["pools"] == 1 and report["candidates"] == 2  # the fourth has no answer
     assert set(report) >= {"calibrated", "blind", "blind, stacked"}
     with pytest.raises(SystemExit, match="no pool"):
