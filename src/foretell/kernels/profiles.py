@@ -349,7 +349,8 @@ class LaunchModel:
     `overlap_power` says how the parts of a device overlap: 1 would be one after the other, infinity all at once.
     `followed` visits of each basic block are looked at; `integer_share` of PTX's integer instructions are left in
     machine code, which has addresses with offsets. `shared_atomic_passes` is what 32 lanes need that each change one of
-    many words of shared memory, drawn at random. Latencies are in microseconds.
+    many words of shared memory, drawn at random. Latencies are in microseconds. `blocks_per_clock` start, `atomic_us`
+    is for one lane in a sector: both from `benchmarks/programs/latencies.py`.
     """
 
     followed: int = 9
@@ -371,9 +372,10 @@ class LaunchModel:
     shared_us: float = 0.018
     barrier_us: float = 0.02
     dependent_cycles: float = 2.0
-    atomic_us: float = 0.0012
+    atomic_us: float = 0.0016
     atomic_sectors_per_clock: float = 0.25
     shared_atomic_passes: float = 3.5
+    blocks_per_clock: float = 0.91
 
 
 LAUNCH_MODEL = LaunchModel()

@@ -130,8 +130,12 @@ class LaunchTimer:
     def time(self) -> LaunchTime:
         parts = self._parts()
         power = LAUNCH_MODEL.overlap_power
-        longest = max(parts.values())
-        busy = longest * sum((value / longest) ** power for value in parts.values()) ** (1.0 / power)
+        # Memory is idle while few warps wait for it: these two overlap less than others do.
+        apart = [value for name, value in parts.items() if name not in ("memory", "waiting", "start")]
+        apart.append(math.hypot(parts["memory"], parts["waiting"]))
+        longest = max(apart)
+        busy = longest * sum((value / longest) ** power for value in apart) ** (1.0 / power)
+        busy = max(busy, parts["start"])  # blocks start beside all that others do
         usual = self._seen.usual
         requests = sum(one.requests for one in usual.buffers.values())
         unknown = sum(one.unknown for one in usual.buffers.values())
@@ -166,6 +170,7 @@ class LaunchTimer:
             "tensor": slots["tensor"] * per_unit / tensor_peak / LAUNCH_MODEL.tensor_efficiency,
             "atomics": self._atomics(),
             "waiting": self._waiting(hits),
+            "start": self._launch.blocks / (LAUNCH_MODEL.blocks_per_clock * clock),
         }
         return {name: max(value, 1e-6) for name, value in parts.items()}
 
@@ -242,14 +247,14 @@ class LaunchTimer:
         return float(sum(buffers[each].bytes for each in described)) or None
 
     def _atomics(self) -> float:
-        """Atomic operations: each sector at a rate of the cache, and those at one address one after the other."""
+        """Atomic operations: sectors at a rate of the cache, and lanes in the same sector one after the other."""
         total = 0.0
         for (kind, home), one in self._seen.usual.buffers.items():
             if kind != "atomic":
                 continue
             blocks = self._launch.blocks
             size = self._size(home) or math.inf
-            places = max(1.0, min(size / 4.0, one.distinct * blocks * SECTOR_BYTES / 4.0))
+            places = max(1.0, min(size / SECTOR_BYTES, max(one.distinct, one.fresh) * blocks))
             at_one = one.lanes * blocks / places
             spread = (
                 max(one.cost, one.fresh)
