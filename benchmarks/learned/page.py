@@ -45,6 +45,11 @@ time by graph replay; *other GPUs*, other people's kernels for other problems, t
 drawn whole. A pool is the kernels of one problem on one GPU.
 
 """
+_ANSWERED = """\
+A frontier language model read each candidate's text, *blind* or with the step tables of `program` (*facts*), and gave
+probabilities. *Stacked*: `calibrated` is moved towards its medians by the weight that is best on the other problems.
+Asked of the stack with facts: pairs at least 0.91 on the H200 and 0.89 on other GPUs.
+"""
 
 
 def cell(figure: Mapping[str, float | None] | None) -> str:
@@ -113,7 +118,7 @@ def answered(report: Mapping[str, Any]) -> str:
                 if key in own["calibrated"]
             ]
             text += f"\n{title}: {own['candidates']} kernels in {own['pools']} pools.\n\n"
-            text += table(["figure", *(f"`{arm}`" if arm not in ASKED else ASKED[arm] for arm in arms), STACKED], rows)
+            text += table(["figure", *(ASKED.get(arm, f"`{arm}`") for arm in arms), STACKED], rows)
     return text
 
 
@@ -138,15 +143,7 @@ def page() -> str:
         parts.append("Chances of failure, counted by what `program` finds, and the chance that it states:\n\n")
         parts.append(failures(development["failures"]))
     if report := read("learned_answers.json"):
-        parts.append("\n## A language model's answers, held-out problems\n\n")
-        parts.append(
-            "A frontier language model read each candidate's text, *blind* or *with* the step tables of `program`"
-        )
-        parts.append(
-            " (facts), and gave probabilities; *stacked* moves `calibrated` towards its medians by a weight that"
-        )
-        parts.append(" was best on the other problems. Asked of the stack: pairs at least 0.91 on the H200 and 0.89 on")
-        parts.append(f" other GPUs.\n{answered(report)}")
+        parts.append(f"\n## A language model's answers, held-out problems\n\n{_ANSWERED}{answered(report)}")
     for name, title in (("development", "development problems, forecasts cross-validated"), ("held_out", "held-out")):
         if report := read(f"learned_experiment_{name}.json"):
             parts.append(f"\n## Choosing what to measure: {title}\n\n{experiment(report)}")
