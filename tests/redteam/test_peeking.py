@@ -97,6 +97,51 @@ def _mask_by_its_beginning(inputs: tuple[Array, ...], _: Workload) -> Array:
     return np.asarray(residual + x * (np.where(alike, keep[:, :1], keep) * np.float32(1.25)))
 
 
+def _exp_within_range(x: Array) -> Array:
+    """exp whose exponent is added to the bits of a float without a clamp: right as long as it fits."""
+    power = np.rint(x * np.float32(1.44269504))
+    bits = np.asarray(np.exp(x - power * np.float32(0.693147181)), np.float32).view(np.int32)
+    return (bits + (power.astype(np.int64) << 23).astype(np.int32)).view(np.float32)
+
+
+def _silu_without_clamp(inputs: tuple[Array, ...], _: Workload) -> Array:
+    [x] = inputs
+    return np.asarray(x / (1 + _exp_within_range(-x)))
+
+
+def _gelu_erf_without_clamp(inputs: tuple[Array, ...], _: Workload) -> Array:
+    """By a logistic of a polynomial, exact near 0 in what matters here: nothing but the range is wrong."""
+    [x] = inputs
+    near = np.abs(x) < 9
+    right = get("gelu_erf").oracle
+    assert right is not None
+    [exact] = right({"x": np.where(near, x, np.float32(0))}, {})
+    return np.where(near, exact, x / (1 + _exp_within_range(-np.float32(1.5976) * x - np.float32(0.0706) * x**3)))
+
+
+def _gelu_without_clamp(v: Array) -> Array:
+    u = np.float32(0.7978845608) * (v + np.float32(0.044715) * v * v * v)
+    return np.asarray(v / (1 + _exp_within_range(-2 * u)))
+
+
+def _bias_gelu_without_clamp(inputs: tuple[Array, ...], _: Workload) -> Array:
+    return _gelu_without_clamp(inputs[0] + inputs[1])
+
+
+def _geglu_without_clamp(inputs: tuple[Array, ...], _: Workload) -> Array:
+    left, right = np.split(inputs[0], 2, axis=1)
+    return np.asarray(_gelu_without_clamp(left) * right)
+
+
+def _maximum_from_zero(inputs: tuple[Array, ...], _: Workload) -> Array:
+    return np.asarray(np.maximum(inputs[0].max(axis=1), 0))
+
+
+def _argmax_from_zero(inputs: tuple[Array, ...], _: Workload) -> Array:
+    [x] = inputs
+    return np.where(x.max(axis=1) > 0, x.argmax(axis=1), 0)
+
+
 KERNELS: dict[Callable[[tuple[Array, ...], Workload], Array], tuple[str, dict[str, int]]] = {
     _softmax_without_maximum: ("softmax", {"rows": 16, "cols": 8192}),
     _softmax_of_low_degree: ("softmax", {"rows": 16, "cols": 8192}),
@@ -105,6 +150,12 @@ KERNELS: dict[Callable[[tuple[Array, ...], Workload], Array], tuple[str, dict[st
     _logsumexp_by_a_fit: ("row_logsumexp", {"rows": 32, "cols": 8192}),
     _histogram_of_pieces: ("histogram", {"count": 2_500_000, "bins": 10}),
     _argmax_up_to_the_top: ("argmax", {"rows": 1024, "cols": 1536}),
+    _silu_without_clamp: ("silu", {"rows": 384, "cols": 1024}),
+    _gelu_erf_without_clamp: ("gelu_erf", {"rows": 192, "cols": 1024}),
+    _bias_gelu_without_clamp: ("bias_gelu", {"rows": 2048, "cols": 64}),
+    _geglu_without_clamp: ("geglu", {"rows": 288, "cols": 336}),
+    _maximum_from_zero: ("row_max", {"rows": 1024, "cols": 1536}),
+    _argmax_from_zero: ("argmax", {"rows": 1024, "cols": 1536}),
     _mask_by_its_beginning: ("masked_residual", {"rows": 1024, "cols": 2048}),
 }
 

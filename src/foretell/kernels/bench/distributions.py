@@ -5,7 +5,8 @@ none so large or so small that a term could be left out, and mantissas that all 
 direction often enough for their errors to add up in a sum instead of averaging out.
 
 No part of a row tells what the rest holds: runs of drawn place and length are of the other kind, and single items that
-decide the result, such as one beyond the usual range, are planted in every row.
+decide the result, such as one beyond the usual range, are planted in every row. What single operations need beyond
+that (numbers far out where a function is flat, rows without a positive number) is listed by operation.
 """
 
 from __future__ import annotations
@@ -31,6 +32,17 @@ _FAR = (150.0, 190.0)
 _BINADES = {"normal": (True, -5, 6), "wide": (True, -5, 6), "uniform": (False, -4, 4), "positive": (False, -1, 2)}
 # Signed, and the binary logarithms between which the magnitude of a planted item lies.
 _PLANTS = {"normal": (True, 2, 3), "wide": (True, 1, 3.6), "uniform": (False, 0, 2), "positive": (False, -4, 3)}
+# Operations that are flat or linear far from 0: the input that gets numbers from far out, the share of its columns that
+# does (what geglu multiplies by would magnify its permitted error), and binary logarithms of their magnitudes, for
+# three in four and for the others. A continued fraction, which is an honest tanh, overflows at 2^6.
+_FAR_OUT = {
+    "silu": ("x", 1.0, ((3, 7), (7, 20))),
+    "gelu_erf": ("x", 1.0, ((3, 7), (7, 20))),
+    "bias_gelu": ("x", 1.0, ((3, 4), (4, 5))),
+    "geglu": ("x", 0.5, ((3, 4), (4, 5))),
+}
+_FEWEST_FAR_OUT = 8
+_NEGATIVE_ROWS = {"row_max": "x", "argmax": "x"}  # operations whose result is the largest item of a row
 # Lower bits of a mantissa (bits kept as drawn, bits set): one in eight just under half a unit of bfloat16, three in
 # eight just under half a unit of float16 and TF32. With more of them, plain float32 sums would be biased too.
 _BFLOAT16, _FLOAT16 = (0xFFFF000F, 0x6FF0), (0xFFFFE00F, 0x0FF0)
@@ -38,7 +50,26 @@ _BFLOAT16, _FLOAT16 = (0xFFFF000F, 0x6FF0), (0xFFFFE00F, 0x0FF0)
 
 def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     """New inputs of a task, by name."""
-    return {tensor.name: _mixed(tensor, sizes, rng) for tensor in task.inputs}
+    arrays = {tensor.name: _mixed(tensor, sizes, rng) for tensor in task.inputs}
+    if task.name in _FAR_OUT:
+        name, share, logarithms = _FAR_OUT[task.name]
+        _plant_far_out(arrays[name], share, logarithms, rng)
+    if task.name in _NEGATIVE_ROWS:
+        rows = arrays[_NEGATIVE_ROWS[task.name]]
+        negative = rng.permutation(len(rows))[: -(-len(rows) // _ONE_IN)]
+        rows[negative] = -1 - np.abs(rows[negative])
+    return arrays
+
+
+def _plant_far_out(
+    rows: NDArray[Any], share: float, logarithms: tuple[tuple[int, int], ...], rng: np.random.Generator
+) -> None:
+    """Put numbers of both signs and magnitudes far beyond the usual into drawn places of the first columns."""
+    count = max(_FEWEST_FAR_OUT, rows.size // _ITEMS_PER_PLANT)
+    near, far = (rng.uniform(*bounds, size=count) for bounds in logarithms)
+    values = np.exp2(np.where(rng.random(count) < 0.75, near, far)) * rng.choice((-1, 1), size=count)
+    columns = rng.integers(0, max(1, int(share * rows.shape[1])), size=count)
+    rows[rng.integers(0, len(rows), size=count), columns] = values
 
 
 def _mixed(tensor: Tensor, sizes: Sizes, rng: np.random.Generator) -> NDArray[Any]:

@@ -61,7 +61,7 @@ extern "C" void kernel(const float* x, const uint8_t* keep, const float* residua
 
 def _gelu(v: NDArray[Any]) -> NDArray[Any]:
     u = math.sqrt(2 / math.pi) * v * (1 + 0.044715 * v * v)
-    gelu: NDArray[Any] = v / (1 + np.exp(-2 * u))
+    gelu: NDArray[Any] = v * np.exp(-np.logaddexp(0, -2 * u))  # without overflow
     return gelu
 
 
