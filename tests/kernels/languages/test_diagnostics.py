@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.kernels.languages.cpp import find_compiler
-from foretell.kernels.languages.diagnostics import REDACTED, diagnostics, plain
+from foretell.kernels.languages.diagnostics import (
+    MESSAGE_CHARACTERS,
+    MOST_LOG_CHARACTERS,
+    REDACTED,
+    diagnostics,
+    plain,
+)
 
 SECRETS = ("TOKEN_a91f33ce", "hunter2swordfish", "correct battery staple horse", "4929 1180 0032 7719 884")
 SOURCE = """#include <cmath>
@@ -33,6 +39,15 @@ def test_an_honest_error_is_still_told(tmp_path: Path) -> None:
     assert "kernel.cpp:3" in shown and "kernel.cpp:4" in shown
     assert "expp" in shown and "missing_name" in shown and "error" in shown and "not declared in this scope" in shown
     assert "out[i] = std::expp(x[i]);" in shown
+
+
+def test_no_more_of_a_log_is_read_than_stated() -> None:
+    line = "kernel.cpp:3: error: missing_name was not declared\n"
+    foreign = "/usr/include/c++/vector:12: error: expected a type\n"
+    before = foreign * ((MOST_LOG_CHARACTERS - len(line)) // len(foreign))
+    assert "missing_name" in diagnostics(before + line, SOURCE)
+    assert "missing_name" not in diagnostics(before + foreign + line, SOURCE)
+    assert diagnostics(line * 100_000, SOURCE) == (line * 100)[:MESSAGE_CHARACTERS]
 
 
 TRICKS = {

@@ -13,6 +13,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import cpp
 from foretell.kernels.languages.disassembly import functions, read_features
 from foretell.kernels.library import get
+from foretell.kernels.sandbox import command
 
 LISTING = """
 0000000000001000 <_init>:
@@ -79,3 +80,12 @@ def test_real_builds_show_what_the_source_asks_for() -> None:
     wide = ("inner_vector128_share", "inner_vector256_share", "inner_vector512_share")
     assert sum(plain.features[name] for name in wide) > 0.02
     assert divided.features["divide_share"] > plain.features["divide_share"] == 0
+
+
+def test_a_listing_that_was_cut_is_not_taken_for_a_lack_of_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = get("row_sum")
+    monkeypatch.setattr(command, "OUTPUT_BYTES", 50_000)
+    many = Candidate(task.name, "cpp", 'asm(".rept 20000\\n nop\\n .endr");\n' + task.references["cpp"])
+    assert "too long" in cpp.build(task, many).message
+    none = Candidate(task.name, "cpp", task.references["cpp"].replace("void kernel(", "void other("))
+    assert "defines no entry point" in cpp.build(task, none).message

@@ -152,6 +152,9 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
         return Build(Status.COMPILE_ERROR, diagnostics(finished.stderr, candidate.source)), finished
     text = finished.stdout
     if text and f"<{ENTRY}>:" not in text:
+        if finished.cut:
+            too_long = "its machine code is too long: no entry point in as much of its listing as is read"
+            return Build(Status.COMPILE_ERROR, too_long), finished
         return Build(
             Status.COMPILE_ERROR, f"the source defines no entry point; expected\n  {signature(task)}"
         ), finished

@@ -31,6 +31,7 @@ _FREE_TEXT = re.compile(r"static assertion failed|static_assert failed|#error|#w
 _RAISED = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning)")
 _LONGEST_NUMBER = 10
 _MOST_LINE_CHARACTERS = 400
+MOST_LOG_CHARACTERS = 200_000  # read at all: a source can have a compiler print megabytes
 
 
 def plain(text: str, most_characters: int | None = None) -> str:
@@ -44,7 +45,7 @@ def diagnostics(log: str, source: str, names: Collection[str] = (), most_charact
     """A compiler's log without anything that is not the candidate's or the compiler's own words.
 
     Args:
-        log: What the compiler printed.
+        log: What the compiler printed; only its first MOST_LOG_CHARACTERS are read.
         source: The text that it was given.
         names: Files that are this text, as the compiler was given them, beside those that it always has here.
         most_characters: Where the result is cut.
@@ -53,7 +54,10 @@ def diagnostics(log: str, source: str, names: Collection[str] = (), most_charact
     every = {*OWN_NAMES, *names}
     own_words = {*_WORD.findall(source), *(word for name in every for word in _WORD.findall(name))}
     kept: list[str] = []
-    for raw in plain(log).splitlines():
+    kept_characters = 0
+    for raw in plain(log[:MOST_LOG_CHARACTERS]).splitlines():
+        if kept_characters > most_characters:
+            break
         line = raw.rstrip()[:_MOST_LINE_CHARACTERS]
         if _POINTERS.fullmatch(line):
             shown = line if kept and kept[-1] else ""  # where the line above is gone there is nothing to point at
@@ -64,6 +68,7 @@ def diagnostics(log: str, source: str, names: Collection[str] = (), most_charact
         else:
             shown = _redacted(line, own_words, every)
         kept.append(shown)
+        kept_characters += len(shown)
     text = re.sub(r"\n{2,}", "\n", "\n".join(kept)).strip("\n")
     return (text or "the compiler failed in a file that is not the candidate's")[:most_characters]
 

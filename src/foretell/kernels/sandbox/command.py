@@ -37,7 +37,7 @@ class Finished:
     """How a tool ended; `stdout` and `stderr` are cut at OUTPUT_BYTES.
 
     `timed_out`: it used up its CPU time. `starved`: it was stopped before that, for lack of a processor. `broken`: the
-    sandbox itself failed, in words; nothing was run.
+    sandbox itself failed, in words; nothing was run. `cut`: `stdout` is not all that it printed.
     """
 
     returncode: int
@@ -46,6 +46,7 @@ class Finished:
     timed_out: bool = False
     starved: bool = False
     broken: str = ""
+    cut: bool = False
 
     @property
     def out_of_room(self) -> bool:
@@ -98,13 +99,14 @@ def run_in(
         for stream in (out, err):
             stream.seek(0)
             texts.append(stream.read(OUTPUT_BYTES).decode(errors="replace"))
+        cut = out.seek(0, os.SEEK_END) > OUTPUT_BYTES
     status = int(report.get("status", process.returncode))
     if report.get("reason"):
         texts[1] += f"\nstopped: it took more {report['reason']} than it may"
     # A compiler's driver, a shell or bubblewrap reports the signal that ended its child in a way of its own.
     told_by_driver = status != 0 and _DRIVERS_WORDS in texts[1]
     timed_out = status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or told_by_driver
-    return Finished(status, texts[0], texts[1], timed_out, starved, str(report.get("failed", "")))
+    return Finished(status, texts[0], texts[1], timed_out, starved, str(report.get("failed", "")), cut)
 
 
 class Process:
