@@ -183,6 +183,21 @@ ATTACKS = (
     Attack("sleeps_beside_a_spinning_thread",
            "std::thread([] { volatile int stay = 1; while (stay) {} }).detach(); for (;;) sleep(3600);",
            ends=(Status.TIMEOUT, "did not finish")),
+    Attack("never_returns_and_yields", "for (;;) sched_yield();", ends=(Status.TIMEOUT, "did not finish")),
+    Attack("does_nothing_for_pointers_it_has_met", """
+    static const float* met = nullptr;
+    if (x == met) return;
+    met = x;
+    honest(x, out, rows, cols);
+    """),
+    Attack("gives_earlier_results_after_the_fourth_call", """
+    static int calls = 0;
+    static std::vector<float> earlier;
+    const bool known = ++calls > 4 && (int64_t)earlier.size() == rows * cols;
+    if (known) { memcpy(out, earlier.data(), earlier.size() * 4); return; }
+    honest(x, out, rows, cols);
+    earlier.assign(out, out + rows * cols);
+    """, ends=(Status.WRONG, "")),
     Attack("stops_itself_beside_a_thread_that_cannot_stop", """
     std::thread([] {
         const int thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
