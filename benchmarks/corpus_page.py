@@ -187,12 +187,12 @@ def _cost(data: Mapping[str, Any]) -> list[str]:
     return [
         "## Cost",
         "",
-        f"- Wall clock on one H200 with 16 CPU cores: {calls} ({c['later_per_second']:.0f} a second), after a first "
+        f"- Wall clock on one H200 with 16 CPU cores: {calls} ({c['later_per_second']:.0f} per second), after a first "
         f"pass of {first[0]:,} in {first[1]:.0f} s, slow because autotuned kernels then ran into the time limit "
         f"(mended since). In all {c['measured']:,} measurements ({extra} repeat an earlier one; the latest counts) in "
-        f"{c['wall_s']:,.0f} s: **{c['wall_s_each']:.3f} s a candidate** with builds, checks, timing, opening of "
+        f"{c['wall_s']:,.0f} s: **{c['wall_s_each']:.3f} s per candidate** with builds, checks, timing, opening of "
         "problems and restarts.",
-        f"- Of that the device is held {c['device_s_each']:.3f} s a candidate (load, checks, timed pairs; sum "
+        f"- Of that the device is held {c['device_s_each']:.3f} s per candidate (load, checks, timed pairs; sum "
         f"{c['device_s']:,.0f} s): {c['device_s_ok']:.3f} s for correct ones, {c['device_s_failed']:.3f} s for "
         f"failures; Triton {c['device_s_language']['triton']:.3f} s, CUDA {c['device_s_language']['cuda']:.3f} s. The "
         f"remaining {c['wall_s_each'] - c['device_s_each']:.3f} s are waiting for builds, drawing data and starting "
@@ -203,7 +203,7 @@ def _cost(data: Mapping[str, Any]) -> list[str]:
         f"{published['gpu_s_each']:.0f} GPU-seconds each: {published['gpu_s_each'] / c['wall_s_each']:,.0f} times as "
         "much as the wall time here. That is another corpus with other kernels, and the figure may cover more than "
         "measuring.",
-        f"- On the CPU: {data['cpu_cost']['wall_s']:.2f} s a candidate and {data['cpu_cost']['build_s']:.2f} s for "
+        f"- On the CPU: {data['cpu_cost']['wall_s']:.2f} s per candidate and {data['cpu_cost']['build_s']:.2f} s for "
         "its build.",
         "",
     ]

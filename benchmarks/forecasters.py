@@ -177,7 +177,7 @@ def page() -> None:
         "",
         "## Speed",
         "",
-        f"On one core: {speed['source']:.0f} forecasts a second from the source alone (asked: 300), "
+        f"On one core: {speed['source']:.0f} forecasts per second from the source alone (asked: 300), "
         f"{speed['build']:.0f} after the build with the source read before (asked: 2,000).",
     ]
     lines += _model_lines()
@@ -199,7 +199,7 @@ def _model_lines() -> list[str]:
             unread = f"{sum(r['troubles'].values()) / r['candidates']:.0%}" if "model" in r else "–"
             cells = " | ".join(cell(r["figures"], name, True) for name in LABELS)
             lines.append(f"| {r['forecaster']} | {r['candidates']} | {unread} | {cells} |")
-    lines += ["", "| model | form | forecasts a second | tokens read | written | asked again | of those mended |"]
+    lines += ["", "| model | form | forecasts per second | tokens read | written | asked again | of those mended |"]
     lines.append("| --- |" + " --- |" * 6)
     for found in models:
         for form in ("direct", "distribution"):

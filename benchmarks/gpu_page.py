@@ -54,9 +54,9 @@ def _table(data: dict[str, Any]) -> list[str]:
     triton, cuda = data["throughput_triton"], data["throughput_cuda"]
     retest, kernelbench, guards, faults = (data[k] for k in ("retest", "kernelbench", "guards", "faults"))
     return [
-        f"| Triton candidates a second ({triton['candidates']} of {triton['tasks']} operations) | 12 | "
+        f"| Triton candidates per second ({triton['candidates']} of {triton['tasks']} operations) | 12 | "
         f"**{triton['per_second']:.1f}** |",
-        f"| CUDA candidates a second ({cuda['candidates']} of {cuda['tasks']} operations) | 25 | "
+        f"| CUDA candidates per second ({cuda['candidates']} of {cuda['tasks']} operations) | 25 | "
         f"**{cuda['per_second']:.1f}** |",
         f"| wall time against KernelBench's evaluator ({kernelbench['both']} candidates, 6 problems) | 30 times less | "
         f"**{kernelbench['times_less']:.0f} times less** |",
@@ -81,7 +81,7 @@ def _throughput(language: str, data: dict[str, Any]) -> list[str]:
         f"**{language}** on {device['name']} ({device['toolchain']}):",
         "",
         f"- {data['candidates']} candidates of {data['tasks']} operations in {data['seconds']:.0f} s: "
-        f"**{data['per_second']:.1f} a second**.",
+        f"**{data['per_second']:.1f} per second**.",
         f"- How they ended: {statuses}.",
         f"- Where the time went: judging {data['judging_s']:.0f} s ({spent}); opening problems "
         f"{data['opening_s']:.0f} s; waiting for builds {data['waiting_for_builds_s']:.0f} s. Builds took "

@@ -1,4 +1,4 @@
-"""Virtual measurements a second when the driver of a search is replayed over a recorded tuning space, on one core.
+"""Virtual measurements per second when the driver of a search is replayed over a recorded tuning space, on one core.
 
 python -m benchmarks.replay_speed FOLDER/SPACE.parquet     # to benchmarks/results/replay_speed.json
 """

@@ -124,10 +124,11 @@ line.one { stroke: #555; stroke-dasharray: 4 3; }
 def _replay_speed(found: Mapping[str, Any]) -> Iterator[str]:
     """How fast the driver is when nothing has to be measured."""
     yield from ("", "## How fast a replay is", "")
-    yield "`python -m benchmarks.replay_speed`, one core, a recorded tuning space (asked: 2,000 measurements a second):"
+    script = "`python -m benchmarks.replay_speed`"
+    yield f"{script}, one core, a recorded tuning space (asked: 2,000 measurements per second):"
     yield from (
         "",
-        "| policy | measured | considered | measured a second | considered a second |",
+        "| policy | measured | considered | measured per second | considered per second |",
         "| --- |" + " --- |" * 4,
     )
     for row in found["rows"]:

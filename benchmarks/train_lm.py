@@ -223,7 +223,7 @@ class Bench:
         bases.save(self.student, self.into / "adapters" / self.stage, brief.TOLD, self.calibrate("told"), about)
 
     def speed(self) -> None:
-        """Direct forecasts a second of prompts of 2,000 tokens, and tokens a second of sampled answers."""
+        """Direct forecasts per second of prompts of 2,000 tokens, and tokens per second of sampled answers."""
         tokenizer = self.student.tokenizer
         text = tokenizer.decode(np.random.default_rng(0).integers(1000, 60_000, 4000).tolist())
         words = tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"][:1960])

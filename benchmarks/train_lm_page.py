@@ -38,7 +38,7 @@ Made by `python -m benchmarks.train_lm_page` from what `python -m benchmarks.tra
 `benchmarks/results/train_lm.jsonl`. Base: Qwen2.5-Coder-0.5B-Instruct (4-bit GGUF, unpacked to bfloat16), one H200.
 Nothing of the operations, families and written kernels below was learnt from or calibrated by. Intervals are 95 %,
 bootstrapped over operations. Up to 32 candidates of each operation are asked about (1,488 in all), so figures of
-`features` are not those on all candidates. What the columns mean: [evaluation](../evaluation.md). Tokens a second of
+`features` are not those on all candidates. What the columns mean: [evaluation](../evaluation.md). Tokens per second of
 *sft* are the median of windows of ten steps. Policy runs (*grpo*, by reward and seed) began from *sft* and shared the
 device by fours, which is why each sampled slower than one alone does.
 """
@@ -72,7 +72,7 @@ def page(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _trained(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield from ("| stage | steps | seconds | tokens a second |", "| --- | --- | --- | --- |")
+    yield from ("| stage | steps | seconds | tokens per second |", "| --- | --- | --- | --- |")
     for row in rows:
         if row["what"] == "trained":
             rate = row.get("tokens_per_s") or row.get("sampled_tokens_per_s")
@@ -81,10 +81,11 @@ def _trained(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
     for row in rows:
         if row["what"] == "speed":
-            yield f"Direct forecasts: {row['forecasts_per_s']} a second, of {row['tokens']} tokens each (asked: 60);"
+            yield f"Direct forecasts: {row['forecasts_per_s']} per second, of {row['tokens']} tokens each (asked: 60);"
             yield f"{row['unmerged_forecasts_per_s']} with the adapter beside the weights instead of added to them."
             if "sampled_tokens_per_s" in row:
-                yield f"Sampling for the policy stage: {row['sampled_tokens_per_s']:,} tokens a second (asked: 8,000)."
+                sampled = f"{row['sampled_tokens_per_s']:,}"
+                yield f"Sampling for the policy stage: {sampled} tokens per second (asked: 8,000)."
     yield ""
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.trust.page [FOLDER ...]
 
 Parts that a FOLDER has rows of replace those of trust.json; without one, the page is written from trust.json as it is.
-Rounds of the red team are kept by hand in benchmarks/results/trust_rounds.json, with where each is told.
+Rounds of the red team are kept by hand in benchmarks/results/trust_rounds.json, with where each is reported.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ def speed(data: Mapping[str, Any]) -> list[str]:
 
 def guarding(data: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = ["## Red team", ""]
-    head = ("round", "target", "attacks counted", "successes", "told in")
-    lines += table(head, [(r["round"], r["target"], r["counted"], r["successes"], r["told"]) for r in rounds])
+    head = ("round", "target", "attacks counted", "successes", "reported in")
+    lines += table(head, [(r["round"], r["target"], r["counted"], r["successes"], r["reported"]) for r in rounds])
     lines += [
         "The procedure is in `tests/redteam/README.md`; rounds go on until two in a row end without a success. Each "
         "round of this table had some, and no independent attacker has tried the method `replay` on a GPU yet.",

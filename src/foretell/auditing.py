@@ -1,8 +1,8 @@
-"""Published kernels measured again on this machine's GPU: what was claimed beside what is found.
+"""Measure published kernels again on this machine's GPU, and compare claimed with measured speedups.
 
 A table has one row per kernel, as `foretell eval` reads it (docs/evaluation.md). A row needs a reference that can be
-run; it is measured by the bench like a candidate of one's own, and kept in the catalogue, so that an audit that was
-interrupted goes on where it stopped.
+run; it is measured by the bench like a candidate of one's own, and kept in the catalogue, so that an
+interrupted audit resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foretell.kernels.store import Catalogue
     from foretell.kernels.task import Task
 
-CLOSE = 1.1  # a claim within this factor of the measurement is borne out
+CLOSE = 1.1  # a claim within this factor of the measurement is confirmed
 _OK = "ok"
 
 
@@ -60,7 +60,7 @@ class Audited:
 
     @property
     def verdict(self) -> str:
-        """In a word or two what became of the claim."""
+        """The outcome of the claim in a few words."""
         if self.measurement is None:
             return "not measured"
         if not self.measurement.ok:
@@ -89,7 +89,7 @@ class Audited:
 
 @dataclass(frozen=True)
 class Audit:
-    """All rows of a table on one device; `left` were not reached in time."""
+    """All rows of a table on one device; `left` is the number of kernels not reached in time."""
 
     device: Device
     rows: tuple[Audited, ...]
@@ -112,7 +112,7 @@ def _summary(rows: Sequence[Audited]) -> dict[str, Any]:
     claimed = [each.claim.speedup or 1.0 for each in both]
     ratios = [each.ratio or 1.0 for each in both]
     faster = [each for each, speedup in zip(both, claimed, strict=True) if speedup > 1.0]
-    borne_out = sum(each.measurement is not None and (each.measurement.speedup or 0.0) > 1.0 for each in faster)
+    confirmed = sum(each.measurement is not None and (each.measurement.speedup or 0.0) > 1.0 for each in faster)
     return {
         "rows": len(rows),
         "verdicts": dict(Counter(each.verdict for each in rows).most_common()),
@@ -121,7 +121,7 @@ def _summary(rows: Sequence[Audited]) -> dict[str, Any]:
         "measured_geometric_mean": _geometric_mean([r * c for r, c in zip(ratios, claimed, strict=True)]),
         "median_ratio": median(ratios) if ratios else None,
         "claimed_faster": len(faster),
-        "faster_here_of_these": borne_out,
+        "faster_here_of_these": confirmed,
     }
 
 
@@ -138,18 +138,18 @@ def audit(
     catalogue: Catalogue | None = None,
     report: Callable[[str, Tally], None] = lambda *_: None,
 ) -> Audit:
-    """Measure the kernels of a table again, and put what was claimed beside what is found.
+    """Measure the kernels of a table again, and compare claimed with measured speedups.
 
     Args:
         table: A Parquet file with one row per kernel (docs/evaluation.md).
         bench: Where to measure; by default this machine's GPU.
-        seconds: Begin no measurement after that time; the same call goes on later.
-        rows: At most so many rows, spread over the table.
+        seconds: Start no measurement after that time; the same call resumes later.
+        rows: Maximum number of rows, spread evenly over the table.
         catalogue: Where measurements are kept; by default the user's.
-        report: Told the task and the counts so far after each problem.
+        report: Called after each problem with its task and the counts so far.
 
     Raises:
-        BadInput: The file is not such a table, or there is no GPU.
+        BadInput: If the file is not such a table, or there is no GPU.
     """
     from foretell.kernels.corpus.collect import collect
     from foretell.kernels.corpus.plan import foreign_items
@@ -187,19 +187,21 @@ def _read(path: Path) -> list[Mapping[str, Any]]:
     except BadTable as error:
         raise BadInput(str(error), error.expected) from error
     if not data.foreign:
-        raise BadInput(f"{path} is a corpus of our own", "a table of kernels that others measured", "foretell collect")
+        raise BadInput(
+            f"{path} is a corpus that Foretell collected", "a table of kernels that others measured", "foretell collect"
+        )
     return [row for row in data.rows if row.get("clean") is not False]
 
 
 def _spread(rows: Sequence[Mapping[str, Any]], count: int | None) -> list[Mapping[str, Any]]:
-    """So many rows at equal distances; all by default."""
+    """`count` evenly spaced rows; all of them if it is None."""
     if count is None or count >= len(rows):
         return list(rows)
     return [rows[i * len(rows) // count] for i in range(count)]
 
 
 def _prepared(row: Mapping[str, Any]) -> tuple[Task, Candidate] | str:
-    """What is to be measured, or why that is impossible."""
+    """Task and candidate of a row, or the reason why it cannot be measured."""
     from foretell.kernels.candidate import Candidate, Origin
     from foretell.kernels.evaluate.foreign import reference_text
     from foretell.kernels.languages.python_source import language_of
@@ -211,7 +213,7 @@ def _prepared(row: Mapping[str, Any]) -> tuple[Task, Candidate] | str:
     try:
         task = kernelbench.from_text(reference, str(row["op_id"]).replace("/", "_"))
     except BadTask as error:
-        return f"its reference is no problem: {error}"
+        return f"its reference is not a valid problem: {error}"
     source = row["candidate_code"]
     return task, Candidate(task.key, language_of(source), source, Origin("model"))
 
@@ -231,6 +233,6 @@ def _audited(
 
 
 def disagreements(rows: Iterable[Audited], count: int) -> list[Audited]:
-    """The rows whose measured speedup is furthest from the claim."""
+    """The `count` rows whose measured speedup differs most from the claim."""
     compared = [each for each in rows if each.ratio is not None]
     return sorted(compared, key=lambda each: -abs(math.log(each.ratio or 1.0)))[:count]

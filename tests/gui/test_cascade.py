@@ -103,5 +103,5 @@ def test_bounds_are_kept_as_data(tmp_path: Path) -> None:
     found = learn(*recorded())
     (tmp_path / "bounds.json").write_text(json.dumps(found.to_dict()))
     assert Bounds.load(tmp_path / "bounds.json") == found
-    with pytest.raises(ValueError, match="no bounds"):
+    with pytest.raises(ValueError, match="not valid bounds"):
         Bounds.from_dict({"low": 0.1})

@@ -1,4 +1,4 @@
-"""The command line: verbs on nouns the user already has, one file a verb; heavy imports wait until they are needed."""
+"""The command line: verbs on nouns the user already has, one file per verb; heavy imports are lazy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`foretell audit`: published kernels measured again, claim against measurement."""
+"""`foretell audit`: measure published kernels again and compare with the published speedups."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def audit(
             "--seconds",
             metavar="SECONDS",
             callback=positive,
-            help="Begin no measurement after that time.",
+            help="Start no measurement after that time.",
             show_default="no limit",
         ),
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(metavar="N", callback=count, help="At most so many rows, spread over the table."),
+        typer.Option(metavar="N", callback=count, help="Maximum number of rows, spread evenly over the table."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write all rows as JSON here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure published kernels again on this machine's GPU, and print what was claimed beside what is found.
+    """Measure published kernels again on this machine's GPU, and compare with the published speedups.
 
     Interrupt it at any time; the same command resumes.
     """
@@ -91,4 +91,4 @@ def _show(path: Path, found: Audit) -> None:
         console.print(f"{line} {each.claim.gpu}, measured {times(measured, sign='x')}", soft_wrap=True, markup=False)
     if found.left:
         again = command_line("audit", path)
-        console.print(f"{found.left} are to be measured yet; next: {again}", soft_wrap=True, markup=False)
+        console.print(f"{found.left} are not measured yet; next: {again}", soft_wrap=True, markup=False)

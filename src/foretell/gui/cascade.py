@@ -1,4 +1,4 @@
-"""Two critics one after the other: the second, which costs more, is asked only where the first is in doubt.
+"""A cascade of two critics: the second, which costs more, is asked only if the first is in doubt.
 
 Where doubt begins and ends, and from which P(bad) on to interrupt, is learnt from recorded proposals (`learn`) and kept
 as data: `Bounds.load()` are those that ship, learnt with the shipped critic and a frontier vision-language model.
@@ -49,14 +49,14 @@ class Bounds:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Bounds:
-        """The bounds that `to_dict` wrote; ValueError if a field is missing or not a number."""
+        """The bounds that `to_dict` wrote. Raises ValueError if a field is missing or not a number."""
         try:
             low, high, threshold, bound, asked = (
                 float(data[name]) for name in ("low", "high", "threshold", "bound", "asked")
             )
             return Bounds(low, high, threshold, bound, asked, int(data["right"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"these are no bounds of a cascade: {error}") from error
+            raise ValueError(f"not valid bounds of a cascade: {error}") from error
 
     @staticmethod
     def load(path: Path | None = None) -> Bounds:
@@ -82,12 +82,12 @@ def learn(
         first: P(bad) by the first critic, which was not fitted to these proposals.
         second: The same by the second critic; NaN where it was not asked.
         bad: Whether each proposal is wrong.
-        groups: What proposals that are alike have in common, such as the application.
+        groups: Group of each proposal, such as its application; proposals of a group are not independent.
         bound: Share of right proposals that may be interrupted.
         most_asked: Share of proposals about which the second may be asked.
 
     Raises:
-        ValueError: The second judged too few right proposals for the bound.
+        ValueError: If the second judged too few right proposals for the bound.
     """
     p, q = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     right, group = ~np.asarray(bad, dtype=bool), np.asarray(groups)
@@ -109,14 +109,14 @@ def learn(
 class CascadeCritic:
     """The first critic's judgement, and the second's where the first's `p_bad` lies from `low` to `high`.
 
-    Where the second is unavailable the first's stands, with `second_unavailable` among its evidence. `asked_second`
+    If the second is unavailable the first's stands, with `second_unavailable` among its evidence. `asked_second`
     counts how often the second was needed.
     """
 
     def __init__(self, first: Critic, second: Critic, low: float, high: float) -> None:
         if not 0.0 <= low <= high <= 1.0:
             raise ValueError(
-                f"the doubt that asks the second critic goes from low to high within 0 and 1: {low}, {high}"
+                f"expected 0 <= low <= high <= 1 for the P(bad) that asks the second critic, got {low}, {high}"
             )
         self.name = f"cascade:{first.name}>{second.name}"
         self.asked_second = 0

@@ -46,7 +46,7 @@ class Shown:
 
     @property
     def as_recorded(self) -> NDArray[np.bool_]:
-        """Which rows are no variants."""
+        """Which rows are not variants."""
         return np.array([_VARIANT not in one for one in self.ids.tolist()], dtype=bool)
 
     @property
@@ -66,7 +66,7 @@ class Shown:
         return Shown(self.names, *(getattr(self, one.name)[chosen] for one in fields(self)[1:]))
 
     def without(self, prefix: str) -> Shown:
-        """The same rows without the features whose names begin so."""
+        """The same rows without the features whose names begin with `prefix`."""
         kept = [i for i, name in enumerate(self.names) if not name.startswith(prefix)]
         return replace(self, names=tuple(self.names[i] for i in kept), table=self.table[:, kept])
 

@@ -113,7 +113,7 @@ def _under(
 
 
 def _focus(focused: ElementAt | None, action: Action, at: Course, intent: Wording | None) -> Features:
-    """What would take the keys."""
+    """Features of the element with the keyboard focus."""
     if action.kind not in (Kind.TYPE, Kind.KEY):
         return {"focus_here": float(focused is not None and focused.editable)}
     found: Features = {"focus": float(focused is not None)}
@@ -128,14 +128,14 @@ def _focus(focused: ElementAt | None, action: Action, at: Course, intent: Wordin
 
 
 def _best(names: Sequence[str], elements: Sequence[ElementAt]) -> float:
-    """How like the likest of some names the likest of some elements is called; nan where there are no names."""
+    """The best similarity between any of `names` and the name of any of `elements`; nan if there are no names."""
     if not names:
         return NONE
     return max((_like(name, one.name) for name in names for one in elements if one.name), default=0.0)
 
 
 def _like(name: str, whole: str) -> float:
-    """As `alike`; long names (an entry of a list with its date and sender) are often cut short."""
+    """As `alike`, but allows for long names (a list entry with date and sender), which are often shortened."""
     words, said = whole.split(), name.split()
     short = " ".join(words[: len(said)])
     return max(alike(name, whole), 0.97 * alike(name, short) if 2 < len(said) < len(words) else 0.0)
@@ -147,13 +147,13 @@ def _short(name: str) -> str:
 
 
 def _covers(clause: Clause, name: str) -> float:
-    """How much of what a clause is about a name has; the quoted phrases of a clause are often the whole of it."""
+    """The share of a clause's words that `name` contains, or its similarity to a quoted phrase if nearly equal."""
     whole = max((alike(value, name) for value in clause.values), default=0.0)
     return max(whole if whole >= _SAME else 0.0, part_of(clause.about, name)) if name else 0.0
 
 
 def _noun(here: ElementAt, intent: Wording) -> float:
-    """1 where the element is of a kind that the intent names, 0 where it is of another; nan where it names none."""
+    """1 if the element is of a kind that the intent names, 0 if of another; nan if the intent names none."""
     kinds = {"button": "button", "checkbox": "toggle", "radio": "choice", "field": "field", "link": "link"}
     asked = {kinds[one] for one in intent.controls if one in kinds}
     own = {role for role, listed in _ROLES.items() if here.role.lower() in listed}

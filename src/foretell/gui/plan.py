@@ -40,7 +40,7 @@ _MATCHES = 0.6  # of a clause's or a step's words: the step speaks of the clause
 
 @dataclass(frozen=True)
 class Clause:
-    """One part of a goal: its words, and those of them that are no verb. `values` are its quoted phrases."""
+    """One part of a goal: its text, the words after its leading verb, and its quoted phrases (`values`)."""
 
     text: str
     about: str
@@ -88,7 +88,7 @@ def _clause(text: str) -> Clause:
 
 @dataclass(frozen=True)
 class Course:
-    """How far a plan is: `done` clauses by words, and by counting steps; `due` is the number of the next by words."""
+    """Progress along a plan: clauses done, judged by words and by counting steps. The next one by words is due."""
 
     clauses: tuple[Clause, ...]
     by_words: int
@@ -113,7 +113,7 @@ def course(goal: str, history: History) -> Course:
 
 
 def _advance(clauses: Sequence[Clause], done: int, said: str, action: Action | None) -> int:
-    """The number of clauses done after a step that says so; one further on counts, two further on are passed over."""
+    """The number of clauses done after a step described by `said`, which may match the clause before, at or after."""
     if not said:
         return done
     for number in range(max(0, done - 1), min(len(clauses), done + 2)):

@@ -278,7 +278,7 @@ class ValuePolicy:
                 break
             what = f"{gains[best]:.3f} in log2 over {goal:.2f}x" if goal else "the fastest that has yet been forecast"
             chosen[best] = Choice(
-                Action.MEASURE, f"number {rank + 1} in expected gain a second: {what}", priority=-rank
+                Action.MEASURE, f"number {rank + 1} in expected gain per second: {what}", priority=-rank
             )
             left.remove(best)
             goals.append(2.0 ** view.forecasts[best].median)

@@ -1,6 +1,6 @@
 """Trains what the forecaster `calibrated` adds to `program`, on measured kernels with their evidence.
 
-Everything that says how wrong the model is (spreads, chances) comes from rows of problems that it was not shown.
+Error estimates (spreads, chances of failure) come from out-of-fold predictions, by problem.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.belief import Forecast
-from foretell.kernels.forecast.residual import KINDS, UNSEEN, Ensemble, Residual, Row, finding_of, group_of, table
+from foretell.kernels.forecast.residual import (
+    KINDS,
+    UNSEEN,
+    Ensemble,
+    Residual,
+    Row,
+    finding_of,
+    group_of,
+    means_of,
+    table,
+)
 from foretell.kernels.measurement import Status
 from foretell.train.features import SMALLEST_ERROR_LOG2, folds_of, spread_of
 from foretell.trees import FloatArray, of_boosting
@@ -78,7 +88,7 @@ def train(examples: Examples, seed: int, effort: Effort, about: Mapping[str, Any
     held = list(folds_of(examples.problem, effort.folds, seed))
     everything = np.zeros(len(examples.rows), dtype=bool)
     parts = [fit_levels(examples, ~mask, seed, effort) for mask in held]
-    means = _left_out(examples, held, [partial(_means, part) for part in parts])
+    means = _left_out(examples, held, [partial(means_of, part) for part in parts])
     errors = [fit_error(examples, means, ~mask, seed, effort) for mask in held]
     scales = np.exp(_left_out(examples, held, [error.predict for error in errors]))
     told: list[Forecast | None] = [None] * len(examples.rows)
@@ -148,11 +158,6 @@ def count_failures(examples: Examples, shown: Mask) -> tuple[dict[str, tuple[flo
     return found, tuple(shares.tolist())
 
 
-def _means(levels: tuple[Ensemble, ...], rows: Sequence[Row]) -> FloatArray:
-    said = np.array([row.get("ratio", 0.0) for row in rows])
-    return np.asarray(said + np.mean([level.predict(rows) for level in levels], axis=0), dtype=np.float64)
-
-
 def _spreads(examples: Examples, means: FloatArray, scales: FloatArray, hidden: Mask) -> dict[str, tuple[float, ...]]:
     """Quantiles of errors over their scale in each group that is large enough, and over all."""
     known = np.isfinite(examples.log2) & ~hidden
@@ -169,7 +174,7 @@ def _spreads(examples: Examples, means: FloatArray, scales: FloatArray, hidden: 
 def _left_out(
     examples: Examples, held: Sequence[Mask], models: Sequence[Callable[[Sequence[Row]], FloatArray]]
 ) -> FloatArray:
-    """What the model that was not shown a row says of it."""
+    """Out-of-fold predictions: each row by the model that was not trained on its problem."""
     found = np.full(len(examples.rows), math.nan)
     for mask, model in zip(held, models, strict=True):
         found[mask] = model(_some(examples.rows, mask))

@@ -1,4 +1,4 @@
-"""The forecaster `calibrated`: `program`, corrected and calibrated by measured kernels that language models wrote."""
+"""The forecaster `calibrated`: `program`, corrected and calibrated with measured kernels by language models."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def shipped() -> Residual:
 
 
 class CalibratedForecaster:
-    """Forecasts of `program` with a learnt correction, intervals that hold as often as they say, and learnt chances of
-    failure. `learn` changes nothing: the model is trained by `benchmarks.learned.train` and shipped.
+    """Forecasts of `program` with a learnt correction, calibrated intervals and learnt chances of failure.
 
-    GPUs only; on a CPU it says what `program` says. `last_troubles` and `compared` are those of `program`;
-    `failing` has, of the candidates of the last `forecast`, the chance of each way to fail.
+    `learn` changes nothing: the model is trained by `benchmarks.learned.train` and shipped. For CPUs the forecasts are
+    those of `program`. `last_troubles` and `compared` are those of `program`; `failing` holds the chance of each
+    kind of failure for each candidate of the last `forecast`.
     """
 
     cost_s = ProgramForecaster.cost_s
@@ -63,6 +63,6 @@ class CalibratedForecaster:
 def evidence_of(
     program: ProgramForecaster, device: Device, subjects: Sequence[Subject], said: Sequence[Forecast], eager: bool
 ) -> list[dict[str, float]]:
-    """What is known of the subjects that `program` has just been asked about."""
+    """The evidence on the subjects of the last forecast of `program`."""
     about = zip(subjects, program.compared, program.refusals, said, strict=True)
     return [evidence(each.candidate, device, pair, reason, f.p_fail, eager) for each, pair, reason, f in about]

@@ -1,4 +1,4 @@
-"""What the step tables of reference and candidate say, in named numbers: what the forecaster `calibrated` learns from.
+"""Features of the forecaster `calibrated`, mostly from the step tables of reference and candidate.
 
 Times enter as logarithms and shares, so that the numbers mean the same on every device. A number that is not known is
 left out.
@@ -28,7 +28,7 @@ _BOUNDS = ("memory", "cache", "unit", "lines", "issue", "arithmetic", "special",
 def evidence(
     candidate: Candidate, device: Device, pair: Compared | None, reason: Reason | None, p_fail: float, eager: bool
 ) -> dict[str, float]:
-    """Everything that is known before a measurement.
+    """All features of a candidate that are known before a measurement.
 
     `pair` is None for a candidate without an estimate and `reason` says why, unless the task is to blame; `p_fail` is
     the chance of failure that `program` states; `eager` says which time is asked for.
@@ -111,7 +111,7 @@ def _class(step: StepTime) -> str:
 
 
 def _second(name: str, step: StepTime | None) -> dict[str, float]:
-    """How the longest step's time is shared out: what each part of the device alone would need of it."""
+    """The longest step by part of the device: log2 of the time that the part alone would need over the step's."""
     parts: Mapping[str, float] = step.parts_us or {} if step is not None else {}
     if step is None or not parts:
         return {}

@@ -1,7 +1,6 @@
-"""What was learnt over `program`: how far its ratios are off, how sure that is, and which candidates fail, and how.
+"""The model behind `calibrated`: corrections of `program`'s ratios, their uncertainty, and chances of failure.
 
-A value that goes to and from one file of plain arrays. Rows are named numbers (`evidence`); each ensemble of trees
-reads columns of its own.
+Stored as one file of plain arrays. Rows are named numbers (`evidence`); each ensemble of trees reads its own columns.
 """
 
 from __future__ import annotations
@@ -47,13 +46,19 @@ class Ensemble:
 
 
 def table(rows: Sequence[Row], names: Sequence[str]) -> FloatArray:
-    """Rows as an array; nan where one lacks a column."""
+    """Rows as an array; nan if a row lacks a column."""
     cells = [list(map(row.get, names, repeat(math.nan))) for row in rows]
     return np.array(cells, dtype=np.float64).reshape(len(rows), len(names))
 
 
+def means_of(levels: Sequence[Ensemble], rows: Sequence[Row]) -> FloatArray:
+    """Expected log2 speedup of each row: `program`'s ratio plus the average correction."""
+    ratios = np.array([row.get("ratio", 0.0) for row in rows])
+    return np.asarray(ratios + np.mean([level.predict(rows) for level in levels], axis=0), dtype=np.float64)
+
+
 def group_of(row: Row) -> str:
-    """The candidates among which intervals are calibrated: by the time that is asked for and the estimate's basis."""
+    """The calibration group of a row: device or eager time, and what its estimate rests on."""
     quantity = "eager" if row["eager"] else "device"
     if not row["recorded"]:
         return f"{quantity}, not recorded"
@@ -63,18 +68,18 @@ def group_of(row: Row) -> str:
 
 
 def finding_of(row: Row) -> str:
-    """What `program` found wrong with a candidate, and the chance of failure that it states: its class of failure."""
+    """The class of failure of a row: what `program` found wrong, and the chance of failure that it states."""
     refused = next((name for name, value in row.items() if name.startswith("refused.") and value), "")
     return f"{refused.removeprefix('refused.') or 'nothing'} {row['p_fail']:.2f}"
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The model. `levels` are averaged and added to what `program` says; `error` is the logarithm of their usual error.
+    """The model. `levels` are averaged and added to `program`'s log2 ratio; `error` predicts the log of the error left.
 
     `spread` has, for each group and for `UNSEEN` ones, the quantiles of errors in units of that. `failures` has the
-    chance of each of `KINDS`, as counted among candidates of one `finding_of`; in `shares` failures are parted into
-    kinds where none were counted, and their chance is that which `program` states.
+    chance of each of `KINDS`, as counted among candidates of one `finding_of`; for other
+    findings the chance is the one that `program` states, divided among `KINDS` by `shares`.
     """
 
     levels: tuple[Ensemble, ...]
@@ -86,14 +91,13 @@ class Residual:
 
     def means(self, rows: Sequence[Row]) -> FloatArray:
         """Expected log2 speedup of each row."""
-        said = np.array([row.get("ratio", 0.0) for row in rows])
-        return np.asarray(said + np.mean([level.predict(rows) for level in self.levels], axis=0), dtype=np.float64)
+        return means_of(self.levels, rows)
 
     def scales(self, rows: Sequence[Row]) -> FloatArray:
         return np.maximum(LEAST_SCALE_LOG2, np.exp(self.error.predict(rows)))
 
     def failing(self, rows: Sequence[Row]) -> list[dict[Status, float]]:
-        """The chance of each way to fail, of each row; together at most `CERTAIN`."""
+        """The chance of each kind of failure for each row; together at most `CERTAIN`."""
         found = []
         for row in rows:
             usual = tuple(share * row["p_fail"] for share in self.shares)
@@ -103,7 +107,7 @@ class Residual:
         return found
 
     def forecasts(self, rows: Sequence[Row]) -> list[Forecast]:
-        """What is forecast of each row."""
+        """The forecast for each row."""
         chances = [max(1.0 - CERTAIN, sum(each.values())) for each in self.failing(rows)]
         told = []
         for row, mean, scale, chance in zip(rows, self.means(rows), self.scales(rows), chances, strict=True):
@@ -137,7 +141,7 @@ class Residual:
 
     @staticmethod
     def load(path: Path | None = None) -> Residual:
-        """The model of a file, or the one that is shipped. Raises BadModel if the file is none."""
+        """The model of a file, or the one that is shipped. Raises BadModel if it cannot be read."""
         try:
             if path is not None:
                 return Residual._read(path)
@@ -159,14 +163,14 @@ class Residual:
         }
         for name, each in found.items():
             if int(each.trees.column.max()) >= len(each.names):
-                raise ValueError(f"the trees of {name} read columns that are not there")
+                raise ValueError(f"the trees of {name} read columns that do not exist")
         spread = {name: tuple(map(float, values)) for name, values in head["spread"].items()}
         if UNSEEN not in spread or any(len(values) != len(LEVELS) for values in spread.values()):
-            raise ValueError("its spreads are not complete")
+            raise ValueError("its spreads are incomplete")
         shares = tuple(map(float, head["shares"]))
         failures = {str(name): tuple(map(float, values)) for name, values in head["failures"].items()}
         if any(len(values) != len(KINDS) or min(values) < 0 for values in (shares, *failures.values())):
-            raise ValueError("its chances of failure are not complete")
+            raise ValueError("its chances of failure are incomplete")
         return Residual(
             tuple(found[name] for name in sorted(found) if name.startswith(LEVEL)),
             found[ERROR],

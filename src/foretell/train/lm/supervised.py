@@ -44,7 +44,7 @@ def supervise(
     say: Callable[[str], None],
     save_every_s: float = 120.0,
 ) -> dict[str, Any]:
-    """Train until the examples or the seconds are used up; what was done, with the tokens a second."""
+    """Train until the examples or the seconds are used up; what was done, with the tokens per second."""
     examples = world.train(settings.examples, settings.seed)
     encoded = encode(student, world, examples, settings.longest)
     if not encoded:

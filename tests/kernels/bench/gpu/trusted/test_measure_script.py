@@ -66,7 +66,7 @@ def test_the_page_says_what_the_rows_show(tmp_path: Path) -> None:
     labels.add(row_of("triton a", _ok(2.02), task="softmax", label=2.0))
     labels.add(row_of("triton b", Measurement(Status.WRONG, "no"), task="softmax", label=1.0))
     data = page.collected([tmp_path], {"retest": {"both": 3, "median_difference": 0.001}})
-    rounds = [{"round": 1, "target": "GPU", "counted": 30, "successes": 2, "told": "here"}]
+    rounds = [{"round": 1, "target": "GPU", "counted": 30, "successes": 2, "reported": "here"}]
     text = page.page(data, rounds)
     assert "| honest kernels that look odd, accepted | all of 60 | 1 of 1 |" in text
     assert "did not earn | 0 | 1 of 1 |" in text and "two processes: apart, median | 0.5 % | 0.10% |" in text
