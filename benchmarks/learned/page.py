@@ -40,9 +40,9 @@ _HEAD = """\
 # Forecasts of kernels that language models wrote
 
 Made by `python -m benchmarks.learned.page`. `calibrated` is `program` with a learnt correction, spread and chances of
-failure ([how](../real_kernels.md#learning)). Two columns are told apart: *H200*, our own problems and kernels, device
-time by graph replay; *other GPUs*, other people's kernels for other problems, timed eagerly. Brackets: 95 %, problems
-drawn whole. A pool is the kernels of one problem on one GPU.
+failure ([how](../real_kernels.md#learning)). Two sets are reported separately: *H200*, our own problems and kernels,
+device time by graph replay; *other GPUs*, other people's kernels for other problems, timed eagerly. Brackets: 95 %
+bootstrap intervals by problem. A pool is the kernels of one problem on one GPU.
 
 """
 _ANSWERED = """\
@@ -90,14 +90,14 @@ def figures(report: Mapping[str, Any], with_asked: bool) -> str:
 
 def failures(chances: Mapping[str, Sequence[float]]) -> str:
     rows = [[finding, *(f"{chance:.2f}" for chance in each)] for finding, each in sorted(chances.items())]
-    return table(["found wrong, chance stated", "compilation", "launch", "wrong", "timeout"], rows)
+    return table(["finding, stated chance", "compilation", "launch", "wrong", "timeout"], rows)
 
 
 def experiment(report: Mapping[str, Any]) -> str:
     about = report["about"]
     rows = [[label, *(cell(report["arms"][arm][key]) for key, _ in OUTCOMES)] for arm, label in ARMS.items()]
     less = [
-        [f"`value` less {ARMS[arm]}", *(cell(columns[key]) for key, _ in OUTCOMES)]
+        [f"`value` minus {ARMS[arm]}", *(cell(columns[key]) for key, _ in OUTCOMES)]
         for arm, columns in report["value less"].items()
     ]
     text = f"{about['pools']} pools, {about['kernels']} kernels, at least {about['fewest kernels']} each; "
@@ -133,14 +133,14 @@ def page() -> str:
     held, development = read("learned_held_out.json"), read("learned_development.json")
     if held:
         parts.append("## Held-out problems\n\n")
-        parts.append(f"Looks at them, each in `benchmarks/learned/held_out_log.jsonl`: {len(looks)}")
+        parts.append(f"Evaluations on them, each logged in `benchmarks/learned/held_out_log.jsonl`: {len(looks)}")
         parts.append(f" ({'; '.join(look['why'] for look in looks)}). ")
         parts.append(figures(held, with_asked=True))
     if development:
         parts.append("\n## Development problems, cross-validated by problem\n\n")
         parts.append(figures(development, with_asked=False))
-        parts.append(f"\nIntervals are calibrated within the groups {', '.join(development['groups'])}. ")
-        parts.append("Chances of failure, counted by what `program` finds, and the chance that it states:\n\n")
+        parts.append(f"\nIntervals are calibrated within the groups {'; '.join(development['groups'])}. ")
+        parts.append("Chances of failure by finding of `program` and the chance that it states:\n\n")
         parts.append(failures(development["failures"]))
     if report := read("learned_answers.json"):
         parts.append(f"\n## A language model's answers, held-out problems\n\n{_ANSWERED}{answered(report)}")

@@ -91,17 +91,17 @@ def overview(data: Mapping[str, Any]) -> list[str]:
     both, compared = retest.get("both", 0), faults.get("compared", 0)
     rows += [
         (
-            "same candidates in two processes: apart, median",
+            "same candidates in two processes: median difference",
             "0.5 %",
             percent(retest["median_difference"]) if both else MISSING,
         ),
         (
-            "labels of the corpus: apart, median",
+            "labels of the corpus: median difference",
             "1 % of 300",
             f"{percent(labels['median_difference'])} of {labels['rows']}" if labels.get("rows") else MISSING,
         ),
         (
-            "honest candidates with the verdict they have alone, among hostile ones",
+            "honest candidates among hostile ones with the same verdict as alone",
             "160 of 160",
             f"{faults['same']} of {compared}" if compared else MISSING,
         ),
@@ -132,8 +132,8 @@ def speed(data: Mapping[str, Any]) -> list[str]:
             f"Where the time went, {language}: {', '.join(f'{name} {value:.1f} s' for name, value in largest)}."
         )
     if data.get("starts"):
-        lines += ["", "Processes that stand ready, begun at once:", ""]
-        columns = ("processes", "first ready, s", "all ready, s", "context, s", "rehearsal, s", "gone, s")
+        lines += ["", "Spare processes, started at the same time:", ""]
+        columns = ("processes", "first ready, s", "all ready, s", "context, s", "rehearsal, s", "exit, s")
         lines += table(columns, [
             (r["count"], r["ready_s"][0], r["ready_s"][-1], r["opened_s"], r["rehearsed_s"], r["ended_s"])
             for r in sorted(data["starts"].values(), key=lambda row: row["count"])
@@ -185,11 +185,11 @@ def others(data: Mapping[str, Any]) -> list[str]:
         lines += ["", f"Statuses by replay: {counts(found['statuses'].get('replay', {}))}; by the method `worker`: "
                   f"{counts(found['statuses'].get('worker', {}))}."]  # fmt: skip
         apart = "; ".join(f"{trust} {percent(value)}" for trust, value in found["median_difference"].items())
-        lines += [f"Speedups of both methods apart, median: {apart or 'not measured'}.", ""]
+        lines += [f"Median difference between the speedups of both methods: {apart or 'not measured'}.", ""]
     labels = data.get("labels")
     if labels:
         words = f"Median of replayed speedup over label: {labels['median_ratio']:.4f}"
-        words += f"; apart, median {percent(labels['median_difference'])}."
+        words += f"; median difference {percent(labels['median_difference'])}."
         lines += ["## Labels of the corpus", "", f"Statuses: {counts(labels['statuses'])}. {words}", ""]
     faults = data.get("faults")
     if faults:

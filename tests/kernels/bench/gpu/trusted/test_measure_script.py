@@ -69,7 +69,7 @@ def test_the_page_says_what_the_rows_show(tmp_path: Path) -> None:
     rounds = [{"round": 1, "target": "GPU", "counted": 30, "successes": 2, "reported": "here"}]
     text = page.page(data, rounds)
     assert "| honest kernels that look odd, accepted | all of 60 | 1 of 1 |" in text
-    assert "did not earn | 0 | 1 of 1 |" in text and "two processes: apart, median | 0.5 % | 0.10% |" in text
+    assert "did not earn | 0 | 1 of 1 |" in text and "two processes: median difference | 0.5 % | 0.10% |" in text
     assert "1 ok, 1 wrong" in text and "label: 1.0100" in text and "| 1 | GPU | 30 | 2 | here |" in text
 
 
