@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
@@ -15,7 +15,7 @@ from foretell.cli.summary import print_summary, summary_document
 from foretell.kernels.measurement import Status
 from foretell.kernels.search import Event, Measured, Round, RunState, Verified
 from foretell.report import render_report, write_report
-from foretell.report.conditions import contention, measurements_of
+from foretell.report.conditions import contention, disagreement, measurements_of
 from foretell.report.fates import failures, fates
 from foretell.report.page import build_page
 from tests.report.synthetic import World, events_of_a_run, events_of_failures, failed, state_of, write_run
@@ -194,6 +194,25 @@ def test_contention_is_told() -> None:
         said = contention(measurements_of(state))
         assert said.startswith(words) and bool(said) == bool(words)
         assert any("Other processes used this machine" in notice for notice in build_page(state).notices) == bool(words)
+
+
+def test_winners_that_do_not_repeat_are_told() -> None:
+    def ended(conditions: Mapping[str, bool], speedup: float, low: float, high: float) -> RunState:
+        return state_of([
+            Verified(e.id, replace(e.measurement, conditions=conditions, speedup=speedup, low=low, high=high))
+            if isinstance(e, Verified)
+            else e
+            for e in events_of_a_run()
+        ])  # fmt: skip
+
+    assert disagreement(ended({"disagree": False}, speedup=1.0, low=0.01, high=100.0)) == ""
+    state = ended({"disagree": True}, low=50.0, speedup=51.0, high=52.0)
+    number = len(state.verified)
+    said = disagreement(state)
+    assert f"{number} contradict their first measurement" in said
+    assert f"{number} differ between processes" in said
+    assert any(said in notice for notice in build_page(state).notices)
+    assert summary_document(state, Path("run"), None)["disagreement"] == said
 
 
 @pytest.mark.parametrize(("trust", "words"), [

@@ -13,7 +13,7 @@ from foretell.cli.output import command_line
 from foretell.kernels.languages.extension.bare import is_bare
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
-from foretell.report.conditions import contention, measurements_of, trust_note
+from foretell.report.conditions import contention, disagreement, measurements_of, trust_note
 from foretell.report.numbers import count, seconds, times
 from foretell.report.start import over_start, start_trouble
 
@@ -50,6 +50,8 @@ def print_summary(
     disturbance = contention(measurements_of(state))
     if disturbance:
         console.print(f"  [yellow]{disturbance}[/]", soft_wrap=True)
+    if apart := disagreement(state):
+        console.print(f"  [yellow]{apart}[/]", soft_wrap=True)
     console.print()
     rows = [("report", str(report))] if report else []
     if state.best is not None:
@@ -130,5 +132,6 @@ def summary_document(
         "saved_s": state.saved_s,
         "language_models": (language_models or LmReport()).to_dict(),
         "contention": contention(measurements_of(state)),
+        "disagreement": disagreement(state),
         "config": dict(state.config),
     }

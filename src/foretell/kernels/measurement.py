@@ -13,6 +13,7 @@ from foretell.kernels.deferred import deferrable, deferred
 from foretell.kernels.typed import all_finite, all_text, finite, typed, unchecked
 
 TRUST, TRUST_REASON = "trust", "trust_reason"  # of a measurement's conditions
+DISAGREE = "disagree"  # of conditions: whether pairs of processes differed by more than their intervals allow
 REPLAYED, LIVE, IN_PROCESS = "replay", "live", "in process"  # values of TRUST
 LARGEST = 1e300  # larger than any time or ratio, and smaller than what overflows
 
@@ -100,6 +101,17 @@ class Measurement:
     def shown_faster(self) -> bool:
         """True if the whole 95 % interval lies above 1."""
         return self.ok and self.low is not None and self.low > 1.0
+
+    @property
+    def processes_disagree(self) -> bool:
+        """True if it was taken in several pairs of processes whose 95 % intervals do not all overlap."""
+        return self.conditions.get(DISAGREE) is True
+
+    def contradicts(self, other: Measurement) -> bool:
+        """True if the 95 % intervals of the two do not overlap."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return False
+        return self.low > other.high or other.low > self.high
 
     @property
     def log2_speedup(self) -> float:

@@ -176,7 +176,8 @@ class BenchEffort:
     then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference if that is more.
     Where the reference takes less than `warm_below_s`, each timed run follows one on inputs seen before.
     Times below physics with `physics_margin` on the bandwidth are taken for cheating. `between_processes` is the error
-    of a log speedup that more pairs do not remove.
+    of a log speedup that more pairs do not remove. What is to be known well, winners and what `measure` is asked about,
+    is measured in `processes` pairs of processes, in `fewest_processes` if those took more than `processes_cap_s`.
     """
 
     check_seeds: int = 3
@@ -194,6 +195,9 @@ class BenchEffort:
     physics_margin: float = 4.0
     warm_below_s: float = 0.0005
     between_processes: float = 0.035
+    processes: int = 3
+    fewest_processes: int = 2
+    processes_cap_s: float = 10.0
 
 
 BENCH = BenchEffort()

@@ -42,3 +42,22 @@ def contention(measurements: Iterable[Measurement]) -> str:
         f"load {worst['load']:.0f} on {count(worst['cores'], 'core')}, up to {percent(worst['others'])} of them "
         f"used by others: {effect}"
     )
+
+
+def processes_note(measurement: Measurement) -> str:
+    """A warning if the speedup differed from process to process; else empty."""
+    if not measurement.processes_disagree:
+        return ""
+    return "differs from process to process by more than the spread within one; the interval holds all that was seen"
+
+
+def disagreement(state: RunState) -> str:
+    """How many winners did not repeat, in one sentence; empty if all did."""
+    again = [(node.measurement, node.verified) for node in state.nodes.values() if node.verified and node.verified.ok]
+    apart = sum(bool(first and second.contradicts(first)) for first, second in again)
+    torn = sum(second.processes_disagree for _, second in again)
+    parts = [
+        *([f"{apart} contradict their first measurement (intervals do not overlap)"] if apart else []),
+        *([f"{torn} differ between processes by more than the spread within one"] if torn else []),
+    ]
+    return f"of {count(len(again), 'candidate')} measured again, {' and '.join(parts)}" if parts else ""

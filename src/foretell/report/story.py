@@ -11,7 +11,7 @@ from foretell.kernels.search.state import RunState
 from foretell.report.calibration import BEYOND_LUCK, FEWEST, Calibration
 from foretell.report.candidates import shown
 from foretell.report.clock import Clock
-from foretell.report.conditions import contention, measurements_of, trust_note
+from foretell.report.conditions import contention, disagreement, measurements_of, trust_note
 from foretell.report.numbers import count, percent, seconds, times
 from foretell.report.start import over_start, start_trouble
 
@@ -87,6 +87,8 @@ def notices(state: RunState, run: str) -> tuple[str, ...]:
     disturbance = contention(measurements_of(state))
     if disturbance:
         found.append(f"Other processes used this machine meanwhile: {disturbance}.")
+    if apart := disagreement(state):
+        found.append(f"Not everything repeated: {apart}.")
     if state.faults:
         found.append(
             f"{count(state.faults, 'candidate')} could not be judged because the machine failed; that is not held "

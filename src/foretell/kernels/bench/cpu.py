@@ -1,8 +1,9 @@
 """The CPU bench: builds C++ candidates, checks them on fresh inputs, and times them paired with the reference.
 
-The candidate and the reference live in two processes of their own, each under a keeper; this one, the judge, holds the
-expected results and never runs foreign code. They take turns, each stopped but for its calls, on inputs that it has
-never seen and that were flushed from every cache; drift of a shared machine hits both alike and cancels in the ratio.
+The candidate and the reference live in two processes of their own, new ones in each measurement, each under a keeper;
+this one, the judge, holds the expected results and never runs foreign code. They take turns, each stopped but for its
+calls, on inputs that it has never seen and that were flushed from every cache; drift of a shared machine hits both
+alike and cancels in the ratio.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu_device import detect_cpu
 from foretell.kernels.bench.faults import WorkerFault
+from foretell.kernels.bench.processes import over_processes
 from foretell.kernels.bench.timing_lock import timing_lock
 from foretell.kernels.bench.trial import Bay, ReferenceFault, Trial
 from foretell.kernels.bench.worker import Worker
@@ -35,6 +37,7 @@ METHOD = (
     "thread by its time on a core, one on several by the clock; reference and candidate in separate processes, "
     "interleaved in alternating order; pairs that other processes interrupted are taken again; median of paired ratios"
 )
+SEVERAL = "; median over {} pairs of fresh processes, whose intervals all lie in the one shown"
 
 
 class Unsuitable(ValueError):
@@ -78,11 +81,30 @@ class CpuBench:
             outcome, busy_s = self._judge(task, built.artifact, hopeless_below)
         conditions = dict(outcome.conditions) | ({} if alone else {"alone": False})
         cost = Cost(built.seconds, busy_s, time.perf_counter() - started)
-        method = METHOD if outcome.ok else ""
+        processes = outcome.conditions.get("processes", 1)
+        method = METHOD + (SEVERAL.format(processes) if processes > 1 else "") if outcome.ok else ""
         return replace(outcome, cost=cost, method=method, device=self.device.id, conditions=conditions)
 
     def _judge(self, task: Task, artifact: Path, hopeless_below: float | None) -> tuple[Measurement, float]:
-        """The outcome of checking and timing a built candidate, and the seconds that kernels ran."""
+        """The outcome of checking and timing a built candidate, and the seconds that kernels ran.
+
+        One that is not to be stopped early is to be known well, and gets several pairs of processes.
+        """
+        started, busy_s = time.perf_counter(), 0.0
+        outcomes: list[Measurement] = []
+        while len(outcomes) < (self._effort.processes if hopeless_below is None else 1):
+            late = time.perf_counter() - started > self._effort.processes_cap_s
+            if late and len(outcomes) >= self._effort.fewest_processes:
+                break
+            outcome, seconds = self._judge_once(task, artifact, hopeless_below)
+            busy_s += seconds
+            if not outcome.ok:
+                return outcome, busy_s
+            outcomes.append(outcome)
+        return over_processes(outcomes), busy_s
+
+    def _judge_once(self, task: Task, artifact: Path, hopeless_below: float | None) -> tuple[Measurement, float]:
+        """The outcome in one pair of fresh processes, and the seconds that kernels ran."""
         try:
             bay = self._bay(task)
         except WorkerFault as fault:
@@ -112,6 +134,8 @@ class CpuBench:
         if task.identity not in self._bays:
             self.close()  # one reference process at a time is enough
             self._bays[task.identity] = Bay(task, self._effort, self._entropy)
+        else:
+            self._bays[task.identity].renew()
         return self._bays[task.identity]
 
 

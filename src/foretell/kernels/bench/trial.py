@@ -44,6 +44,7 @@ class Bay:
         built = cpp.build(task, reference)
         if not built.ok or built.artifact is None:
             raise WorkerFault(built.status, f"does not build: {built.message}")
+        self._artifact = built.artifact
         self.worker = Worker(built.artifact, needed_bytes(task))
         self.reference_s = {workload.name: self._tried(workload, effort) for workload in task.workloads}
 
@@ -61,6 +62,11 @@ class Bay:
                 if wrong:
                     raise WorkerFault(Status.WRONG, f"is wrong at {workload.name}: {wrong}")
         return min(taken_us) * 1e-6
+
+    def renew(self) -> None:
+        """Put the reference into a new process. Raises WorkerFault if it does not start."""
+        self.worker.close()
+        self.worker = Worker(self._artifact, needed_bytes(self.task))
 
     def close(self) -> None:
         self.worker.close()
