@@ -66,7 +66,7 @@ def _made(data: Mapping[str, Any]) -> list[str]:
         "judge.",
         "- Pairs are taken until the 95 % interval is within 1.5 % on either side, six to thirty-odd of them; the "
         "median is",
-        f"  {checks['pairs']['median']:.0f} a workload. All GPU rows were measured within {checks['minutes']:.0f} "
+        f"  {checks['pairs']['median']:.0f} per workload. All GPU rows were measured within {checks['minutes']:.0f} "
         f"minutes, at {checks['sm_mhz'][0]:.0f} MHz, {low:.0f} to {high:.0f} °C,",
         f"  with {checks['throttled'] or 'none'} of them throttled (`conditions`).",
         "- `features` were read off builds made again later with the same compilers (`foretell data rebuild`); those",
@@ -105,9 +105,9 @@ def _cost(data: Mapping[str, Any]) -> list[str]:
         "## Cost",
         "",
         f"{cost['wall_s'] / 60:.0f} minutes of one H200 with 16 CPU cores for {cost['measured']:,} measurements: "
-        f"{cost['wall_s_each']:.3f} s of wall time a candidate, of which the device is held "
+        f"{cost['wall_s_each']:.3f} s of wall time per candidate, of which the device is held "
         f"{cost['device_s_each']:.3f} s; {cost['build_s_each']:.2f} core-seconds for its build, in parallel. The CPU "
-        f"table: {data['cpu_cost']['wall_s']:.2f} s a candidate, {data['cpu_cost']['build_s']:.2f} s for its build.",
+        f"table: {data['cpu_cost']['wall_s']:.2f} s per candidate, {data['cpu_cost']['build_s']:.2f} s for its build.",
         "",
     ]
 
