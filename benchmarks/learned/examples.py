@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from foretell.kernels.evaluate.pools import Pool, make_pool, measurement_of
 from foretell.kernels.forecast.calibrated import evidence_of
 from foretell.kernels.forecast.program import PROBLEM, ProgramForecaster
 from foretell.kernels.languages.python_source import language_of
-from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Subject
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.tasks import kernelbench
@@ -120,14 +119,3 @@ def judged(found: Sequence[Known], forecasts: Sequence[Forecast]) -> Judged:
         told.append(tuple(forecasts[start : start + len(each.pool)]))
         start += len(each.pool)
     return Judged(tuple(each.pool for each in found), tuple(told), 0.0, {})
-
-
-def only_correct(found: Sequence[Known]) -> list[Known]:
-    """The candidates that worked."""
-    kept = []
-    for each in found:
-        at = [i for i, m in enumerate(each.pool.measured) if m.status is Status.OK]
-        if at:
-            rows, said = tuple(each.rows[i] for i in at), tuple(each.said[i] for i in at)
-            kept.append(replace(each, pool=each.pool.take(at), rows=rows, said=said))
-    return kept

@@ -57,9 +57,9 @@ class EmbeddedCritic:
     """Trees over what is seen: the checks, the place pointed at, its words and those of goal and intent, the history.
 
     Without a `model` the shipped ones judge, each the screens that it was trained for; `threshold` has what the P(bad)
-    of each has to clear. `model` is the one for small pages, or the one that was given.
+    of each has to clear. `model` is the one for small pages, or the one passed in.
 
-    Raises OcrError where the weights to read with are missing, and BadCriticModel where there is no model.
+    Raises OcrError if the OCR weights are missing, and BadCriticModel if there is no model.
     """
 
     name = "embedded"

@@ -334,11 +334,6 @@ def _inside(box: Box, outer: Box) -> bool:
     return distance(outer, cx, cy) <= 0 and box[2] <= outer[2] + 8 and box[3] <= outer[3] + 8
 
 
-def _is_cut_from(part: Box, line: Box) -> bool:
-    """Whether a box is a piece of a longer line."""
-    return part[1] == line[1] and part[3] == line[3] and line[0] <= part[0] < line[0] + line[2]
-
-
 def _band(boxes: list[Box], screen: Screen) -> Box | None:
     """The rows of the instruction, over the whole width where no other text shares them."""
     if not boxes:
