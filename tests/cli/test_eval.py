@@ -13,8 +13,11 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from foretell.cli.evaluate import USUAL
 from foretell.kernels.evaluate.figures import FIGURES, POOLED
+from tests.cli.absent import environment
 from tests.cli.conftest import Invoke
+from tests.cli.forked import Forked
 from tests.kernels.evaluate.world import corpus_rows, foreign_row, write_corpus, write_foreign
 
 
@@ -123,6 +126,28 @@ def test_a_table_of_others_split_by_a_file_is_reported_by_gpu_and_logged(
     assert second["candidates"] == 9 and set(second["figures"]) == set(FIGURES)
 
 
+def test_without_torch_nothing_is_judged_that_records_candidates(corpus: Path, own_place: Path, tmp_path: Path) -> None:
+    table = write_foreign(tmp_path / "f.parquet", [foreign_row(cell, i) for cell in range(2) for i in range(6)])
+    usual = ("eval", str(table), "--past", str(corpus), "--resamples", "5")
+    with Forked(environment(tmp_path / "without", {"torch", "triton"}), ()) as bare:
+        for name in ("program:eager", "calibrated", "online:program", "cascade:features,calibrated:eager"):
+            refused = bare.run(*usual, "--forecaster", name, folder=own_place)
+            assert refused.returncode == 2 and "torch is not installed" in refused.stderr, name
+            assert "[gpu]" in refused.stderr and "install -e" in refused.stderr
+        done = bare.run(*usual, "--json", folder=own_place)
+    assert done.returncode == 0, done.stderr
+    assert [r["forecaster"] for r in json.loads(done.stdout)["results"]] == list(USUAL)
+    assert "program:eager is left out: torch is not installed: " in " ".join(done.stderr.split())
+
+
+def test_a_single_operation_has_no_intervals(invoke: Invoke, corpus: Path, own_place: Path) -> None:
+    done = invoke("eval", "--data", corpus, "--resamples", "5", "--split", "held_family", "--out", "e.json")
+    said = " ".join(done.output.split())
+    assert "A single operation" in said and " –" in said and not re.search(r"\d to \d", said)
+    for result in json.loads((own_place / "e.json").read_text())["results"]:
+        assert all(f["low"] is None and f["high"] is None for f in result["figures"].values())
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -142,7 +167,7 @@ def test_a_file_of_parts_that_does_not_do(
 
 
 def test_a_narrow_terminal_leaves_intervals_out(invoke: Invoke, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = ("eval", "--data", corpus, "--resamples", "5", "--split", "held_family")
+    wanted = ("eval", "--data", corpus, "--resamples", "5", "--split", "held_operation")
     assert " to " in invoke(*wanted).output
     monkeypatch.setenv("COLUMNS", "80")
     assert " to " not in invoke(*wanted).output

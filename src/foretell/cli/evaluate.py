@@ -14,6 +14,7 @@ from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.options import MAX_RESAMPLES, Seed, count, natural
 from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.errors import note
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -39,7 +40,7 @@ def evaluate(
             "--forecaster",
             metavar="FORECASTER",
             help="A forecaster to judge (may be repeated).",
-            show_default=", ".join(USUAL) + "; program:eager too for a table of others",
+            show_default=", ".join(USUAL) + "; program:eager too for a table of others, with [gpu]",
             autocompletion=names.one_of(names.EVAL_FORECASTERS),
         ),
     ] = None,
@@ -166,18 +167,25 @@ def _check_logged(rows: Data, splits: Sequence[str], log: Path | None) -> None:
 def _chosen(names: list[str] | None, rows: Data, folder: Path) -> tuple[list[str], Past | None]:
     """The forecasters to judge, and what the controls among them know.
 
-    Without names: the usual, of which the controls are left out for a table of others if nothing is known to them.
+    Without names: the usual; for a table of others with `program:eager`, where torch is there to record candidates
+    with, and without the controls if nothing is known to them.
     """
+    from foretell.extras import EXTRAS, MissingPackage, is_installed
+
     controls = {"constant", "random"}
     if names:
         chosen = list(dict.fromkeys(names))
         return chosen, _past(rows, folder) if controls & set(chosen) else None
     if not rows.foreign:
         return list(USUAL), _past(rows, folder)
+    chosen = [*USUAL, "program:eager"]
+    if not is_installed("torch"):
+        chosen.remove("program:eager")
+        note(f"program:eager is left out: {MissingPackage('torch', EXTRAS['gpu'])}")
     try:
-        return [*USUAL, "program:eager"], _past(rows, folder)
+        return chosen, _past(rows, folder)
     except BadInput:
-        return [*(name for name in USUAL if name not in controls), "program:eager"], None
+        return [name for name in chosen if name not in controls], None
 
 
 def _read(path: Path, parts: Path | None = None) -> Data:

@@ -29,6 +29,8 @@ def show(results: Sequence[Result], foreign: bool) -> None:
         one = ours[0]
         head = f"{split}: {one.candidates} candidates of {one.operations} operations, {one.failures} failures"
         table = Table(title=head, title_justify="left", title_style="bold", caption_justify="left")
+        if one.operations == 1:
+            table.caption = "A single operation does not show how far figures move on others: no intervals."
         table.add_column("")
         roomy = console.width >= LABEL_WIDTH + INTERVAL_WIDTH * len(ours)
         for r in ours:

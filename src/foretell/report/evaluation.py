@@ -72,10 +72,10 @@ def best(figure: Figure, values: Sequence[float]) -> frozenset[int]:
 
 
 def shown(estimate: Estimate) -> tuple[str, str]:
-    """A figure and its interval as printed: three decimals, a dash where there is none."""
+    """A figure and its interval as printed: three decimals, dashes where there is none."""
     if math.isnan(estimate.value):
         return "–", ""
-    interval = "" if math.isnan(estimate.low) else f"{estimate.low:.3f} to {estimate.high:.3f}"
+    interval = "–" if math.isnan(estimate.low) else f"{estimate.low:.3f} to {estimate.high:.3f}"
     return f"{estimate.value:.3f}", interval
 
 

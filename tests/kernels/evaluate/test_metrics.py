@@ -228,6 +228,20 @@ def test_troubles_told_one_by_one_are_counted_one_by_one() -> None:
     assert found["accuracy_at_least"] == pytest.approx(1.0 - 8 / 64)  # one of the three in each pool is a failure
 
 
+def test_troubles_that_are_named_and_not_counted_are_counted() -> None:
+    class Named(Knowing):
+        last_troubles: tuple[str | None, ...] = ()
+
+        def forecast(self, *arguments: Any) -> list[Forecast]:
+            made = super().forecast(*arguments)
+            self.last_troubles = tuple(f"host code failed: number {i}" for i in range(len(made)))
+            return made
+
+    result = _assess(Named(truth_of(ROWS), std=0.001))
+    assert result.troubles == {"host code failed": 84} and result.troubles_share == 1.0
+    assert _values(result)["accuracy_at_least"] == _values(result)["outcome_accuracy_at_least"] == 0.0
+
+
 def test_too_few_forecasts_are_noticed() -> None:
     class Short(Knowing):
         def forecast(self, *arguments: Any) -> list[Forecast]:

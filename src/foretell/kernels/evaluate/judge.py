@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +33,8 @@ UNKNOWN = -1
 class Judged:
     """What a forecaster said of each pool, how long it took, and what troubles it reported while at it.
 
-    `troubled` says which forecasts were in trouble, as far as the forecaster told; `troubles` counts them by kind.
+    `troubled` says which forecasts were in trouble, as far as the forecaster told; `troubles` counts them by kind: the
+    forecaster's own count, or that of the forecasts it named where it named more.
     """
 
     pools: tuple[Pool, ...]
@@ -62,6 +64,7 @@ def judge(
     pools that have no rest are left out. `done` is told how many forecasts were made, pool by pool.
     """
     judged, forecasts, troubled, seconds = [], [], [], 0.0
+    named: Counter[str] = Counter()
     before = troubles_of(forecaster)
     for pool in pools:
         started = time.perf_counter()
@@ -78,11 +81,14 @@ def judge(
             raise ValueError(f"{forecaster.name} gave {len(told)} forecasts for {len(pool)} candidates of {pool.name}")
         judged.append(pool)
         forecasts.append(tuple(told))
-        troubled.append(_in_trouble(forecaster, len(told)))
+        troubles = _troubles(forecaster, len(told))
+        troubled.append(tuple(trouble is not None for trouble in troubles))
+        named.update(_kind(trouble) for trouble in troubles if trouble is not None)
         done(len(told))
     after = troubles_of(forecaster)
     fresh = {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}
-    return Judged(tuple(judged), tuple(forecasts), seconds, fresh, tuple(troubled))
+    counted = max(fresh, named, key=lambda counts: sum(counts.values()))
+    return Judged(tuple(judged), tuple(forecasts), seconds, dict(counted), tuple(troubled))
 
 
 def troubles_of(forecaster: Forecaster) -> dict[str, int]:
@@ -90,10 +96,15 @@ def troubles_of(forecaster: Forecaster) -> dict[str, int]:
     return dict(getattr(forecaster, "troubles", {}))
 
 
-def _in_trouble(forecaster: Forecaster, count: int) -> tuple[bool, ...]:
-    """Which of the forecasts just made were in trouble, where the forecaster says so in `last_troubles`."""
+def _troubles(forecaster: Forecaster, count: int) -> tuple[str | None, ...]:
+    """What was in the way of each of the forecasts just made, where the forecaster says so in `last_troubles`."""
     told = tuple(getattr(forecaster, "last_troubles", ()))
-    return tuple(trouble is not None for trouble in told) if len(told) == count else (False,) * count
+    return told if len(told) == count else (None,) * count
+
+
+def _kind(trouble: str) -> str:
+    """The kind of a trouble: its name (`answer:bad_sum`), or a sentence as far as its first colon."""
+    return trouble.partition(": ")[0]
 
 
 def _tells(pool: Pool, i: int) -> bool:

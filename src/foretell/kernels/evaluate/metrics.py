@@ -1,4 +1,4 @@
-"""Forecasts and outcomes to figures, each with an interval from drawing whole operations again.
+"""Forecasts and outcomes to figures, each with an interval from drawing whole operations again, if there are several.
 
 Figures over candidates (scores, calibration, detection of failures, selective risk) weigh every candidate alike;
 figures of ranking are computed within each pool that has at least `FEWEST` successes and averaged over pools. A figure
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -262,7 +263,9 @@ def _bootstrap(
 ) -> dict[str, Estimate]:
     if not groups.size:
         return {name: _nothing() for name in statistics}
-    return bootstrap_all(statistics, np.arange(groups.size), groups=groups, replicates=resamples, seed=seed)
+    found = bootstrap_all(statistics, np.arange(groups.size), groups=groups, replicates=resamples, seed=seed)
+    # A single operation drawn again is the same one: nothing shows how far a figure might move.
+    return {name: e if e.n > 1 else replace(e, low=math.nan, high=math.nan) for name, e in found.items()}
 
 
 def mean_of(column: Floats) -> Statistic:

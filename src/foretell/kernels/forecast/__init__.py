@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foretell.extras import check
 from foretell.kernels.forecast import lm
 from foretell.kernels.forecast.calibrated import CalibratedForecaster
 from foretell.kernels.forecast.cascade import CascadeForecaster
@@ -42,6 +43,8 @@ def make(name: str, seed: int = 0) -> Forecaster:
     `online`, `cascade:NAME,NAME,...` others in that order. `calibrated` corrects `program` by what
     was learnt from measured kernels. `program:eager` and `calibrated:eager` forecast eager times, not those of graphs.
     Names of language models: see docs/lm.md.
+
+    Raises MissingPackage for `program` and `calibrated`, which record candidates with torch, where it is not installed.
     """
     if lm.is_name(name):
         return lm.from_name(name)
@@ -52,8 +55,10 @@ def make(name: str, seed: int = 0) -> Forecaster:
         case "features" if not colon:
             return TrainedForecaster()
         case "program" if parts in ("", "eager") and (parts or not colon):
+            check("gpu", "torch")
             return ProgramForecaster(eager=parts == "eager")
         case "calibrated" if parts in ("", "eager") and (parts or not colon):
+            check("gpu", "torch")
             return CalibratedForecaster(eager=parts == "eager")
         case "online" if parts or not colon:
             return OnlineForecaster(make(parts or "features", seed), seed, name)
