@@ -46,6 +46,7 @@ WRONG = RIGHT.replace("0.0", "0.5")
 def _row(name: str, source: str, **changes: Any) -> dict[str, Any]:
     row: dict[str, Any] = {
         "row_id": name,
+        "dataset": "d",
         "cell_id": "c",
         "op_id": "level9/1",
         "gpu": "A100",

@@ -137,8 +137,8 @@ def forecaster_option(panel: str | None = None, default: str = _FORECASTERS) -> 
     return typer.Option(
         "--forecaster",
         metavar="FORECASTER",
-        help="Forecaster: online, features, program, roofline, online:NAME, cascade:NAME,... or a language model "
-        "(docs/lm.md).",
+        help="Forecaster: online, features, program, calibrated, roofline, online:NAME, cascade:NAME,... or a language "
+        "model (docs/lm.md).",
         show_default=default,
         rich_help_panel=panel,
         autocompletion=names.one_of(names.FORECASTERS),

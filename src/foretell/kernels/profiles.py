@@ -578,12 +578,14 @@ RECORDED = RecordedEffect()
 class KnobSearch:
     """The proposer `knobs`: candidates per round, and how it chooses them.
 
-    The first `near_first` differ from the given kernel in one knob; then a Gaussian process chooses among all settings,
-    or, if there are more than `pool`, among those near the fastest `around` and as many drawn at random as fill it.
+    The first `near_first`, but no more than `near_share` of the measurements, differ from the given kernel in one knob;
+    then a Gaussian process chooses among all settings, or, if there are more than `pool`, among those near the fastest
+    `around` and as many drawn at random as fill it.
     """
 
     batch: int = 4
     near_first: int = 16
+    near_share: float = 0.4
     pool: int = 2048
     around: int = 3
 

@@ -39,6 +39,7 @@ class KnobProposer:
         self.space = find_space(start.source, start.language)
         self._tuned = tuned
         self._settings = settings
+        self._near = settings.near_first
         self._names = [knob.name for knob in self.space.knobs]
         self._outcomes: dict[_Key, Measurement | None] = {}
         self._ids: dict[_Key, str] = {}
@@ -47,6 +48,8 @@ class KnobProposer:
     def inform(self, state: RunState) -> None:
         """Read what was measured of the variations so far."""
         self._outcomes, self._ids = {}, {}
+        share = int(self._settings.near_share * state.config["budgets"]["measurements"])
+        self._near = max(1, min(self._settings.near_first, share))
         for node in state.nodes.values():
             setting = self._setting_of(node.candidate)
             if setting is not None:
@@ -81,16 +84,16 @@ class KnobProposer:
         if not self._tuned:
             yield from self._drawn(rng)
             return
-        if len(self._outcomes) <= self._settings.near_first:
+        if len(self._outcomes) <= self._near:
             yield from self._listed()
-            for setting in self._singles(self.space.base)[: self._settings.near_first]:
+            for setting in self._singles(self.space.base)[: self._near]:
                 if self._key(setting) not in self._outcomes:
                     yield setting
         yield from self._promising(rng)
 
     def _listed(self) -> list[dict[str, Value]]:
         """What the source itself lists: an autotuner's configurations, and the setting that knobs are turned from."""
-        listed = [dict(setting) for setting in self.space.first[: self._settings.near_first // 2]]
+        listed = [dict(setting) for setting in self.space.first[: self._near // 2]]
         own = [] if self.space.holds_source else [self.space.base]
         return [setting for setting in [*own, *listed] if self._key(setting) not in self._outcomes]
 
