@@ -17,7 +17,7 @@ LARGE, EVIDENCE = "large", "evidence"
 
 @dataclass(frozen=True)
 class Experts:
-    """`small` judges whatever there is no other model for."""
+    """`small` judges screens for which there is no other model."""
 
     small: CriticModel
     large: CriticModel | None = None

@@ -67,7 +67,7 @@ def local_box(mask: Mask, point: Point, within_px: float) -> Box | None:
 
 
 def ticked(before: Pixels, after: Pixels, region: Box) -> bool | None:
-    """Whether a small box was filled (true) or emptied (false); None where it is no box to tick.
+    """Whether a small box was filled (true) or emptied (false); None if it is not a checkbox.
 
     The box may be the region or lie within it: some get a glow around them.
     """
