@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -16,7 +16,11 @@ from foretell.gui.adapters.playwright import (
     calls,
 )
 from foretell.gui.adapters.screen import Fault, ScreenError
+from foretell.gui.critic import EmbeddedCritic
+from foretell.gui.guard import Guard, Limits
 from foretell.gui.observation import Observation, Proposal
+from foretell.gui.risk import RiskTier
+from foretell.gui.verdict import Mode
 from tests.gui.adapter_fakes import NotingGuard, awaited, launching, png
 
 SIZE = (400, 200)
@@ -33,6 +37,10 @@ addEventListener('wheel', e => { if (e.altKey) note('wheel with alt') })
 addEventListener('keyup', e => note('up ' + e.key))
 addEventListener('click', e => { if (e.detail == 3) note('triple') })
 </script>"""
+
+BUTTONS = """<body><h1>Mail</h1><script>var seen = []</script>
+<p><button id="settings" onclick="seen.push('settings')">Settings</button></p>
+<p><button id="delete" onclick="seen.push('delete')">Delete all</button></p>"""
 
 
 @pytest.fixture
@@ -275,3 +283,29 @@ def test_a_screenshot_that_a_busy_browser_refuses_is_asked_for_once_more() -> No
 
     assert PlaywrightScreen(Busy()).observe().shape == (2, 4, 3)
     assert len(asked) == 2
+
+
+def turns(*actions: Action) -> Callable[[Observation, str], Proposal]:
+    """An agent that proposes one after the other."""
+    left = iter(actions)
+    return lambda observation, text: Proposal((next(left),))
+
+
+def test_an_irreversible_click_on_a_large_page_is_held_back(browser: Any) -> None:
+    """As docs/gui.md wires it: a guard without a mode, which advises on a page of the default size."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    page.set_content(BUTTONS)
+    critic = EmbeddedCritic(pictures=False)
+    patient = Limits(judgement_s=300.0, history_s=300.0)
+    guard = Guard(critic, threshold=critic.threshold(0.02), limits=patient, risk=RiskTier(most_p_bad=0.0))
+    found = {}
+    for name in ("delete", "settings"):
+        box = page.locator(f"#{name}").bounding_box()
+        point = Point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        click, wait = Action(Kind.CLICK, point), Action(Kind.WAIT, seconds=0.1)
+        outcome = GuardedPage(page, guard, "Open the settings").step(turns(click, wait))
+        found[name] = (outcome.verdicts[0].intervene, page.evaluate("seen.splice(0)"))
+    context.close()
+    assert guard.mode is Mode.ADVISE
+    assert found == {"delete": (True, []), "settings": (False, ["settings"])}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,8 @@ from foretell.gui.observation import Observation, Proposal
 from foretell.gui.verdict import Reason
 from tests.gui.adapter_fakes import Programs, launching, png
 
-TEXT = (Path(__file__).parents[2] / "docs" / "gui.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "gui.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
@@ -40,6 +42,17 @@ def test_all_compile() -> None:
     assert len(BLOCKS) >= 9
     for one in BLOCKS:
         compile(one, "docs/gui.md", "exec")
+
+
+def test_figures_are_those_measured() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "results" / "gui_critic.json").read_text("utf-8"))
+    held_out = measured["held_out"]["unstated"]["embedded"]
+    doubted, promised = held_out["false_interruptions"], held_out["threshold"]["bound"]
+    said = (
+        f"without a stated intent {doubted:.1%} of the right proposals of new tasks were doubted where {promised:.0%}"
+    )
+    assert said.replace("%", " %") in " ".join(TEXT.split())
+    assert f"at {doubted:.1%})".replace("%", " %") in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_a_guard_and_what_it_is_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.guard import Guard, Limits
 from foretell.gui.history import Historian, History
 from foretell.gui.observation import Observation, Proposal
+from foretell.gui.parse import Form, read
 from foretell.gui.risk import EVIDENCE, RiskTier, is_final, is_final_label
 from foretell.gui.verdict import Mode, Reason
 from tests.gui.drawn import GOAL, SUBMIT, form, middle
@@ -43,6 +44,18 @@ def test_final_labels(label: str) -> None:
 )  # fmt: skip
 def test_other_labels(label: str) -> None:
     assert not is_final_label(label)
+
+
+@pytest.mark.parametrize("label", ["Dete all", "Deete", "Delefe", "Pubish", "Transter money", "Purchse"])
+def test_a_label_may_be_misread(label: str) -> None:
+    assert is_final_label(label, read=True) and not is_final_label(label)
+
+
+@pytest.mark.parametrize(
+    "label", ["Done", "Date", "Design", "Sender", "Seen", "Delegate", "Remove", "Public", "Replay", "Install", "Host"]
+)
+def test_other_words_are_no_misread_ones(label: str) -> None:
+    assert not is_final_label(label, read=True)
 
 
 def test_what_an_agent_says_it_does() -> None:
@@ -97,19 +110,54 @@ def test_unjudged_actions_pass_and_say_so_unless_someone_can_be_asked() -> None:
     assert not careful.after_proposal(SEEN, PLAIN).intervene
 
 
-def test_advice_and_shadow_stop_nothing() -> None:
-    for mode in (Mode.ADVISE, Mode.SHADOW):
-        verdict = Guard(FakeCritic(0.6), threshold=0.9, mode=mode).after_proposal(SEEN, SEND)
-        assert not verdict.intervene and verdict.reason is Reason.UNCONFIRMED
+LARGE = Observation("Look around", np.full((720, 1280, 3), 255, np.uint8))
+
+
+def test_advice_holds_irreversible_actions_back_and_a_shadow_stops_nothing() -> None:
+    verdict = Guard(FakeCritic(0.6), threshold=0.9, mode=Mode.SHADOW).after_proposal(SEEN, SEND)
+    assert not verdict.intervene and verdict.reason is Reason.UNCONFIRMED
+    for guard, seen in (
+        (Guard(FakeCritic(0.6), threshold=0.9, mode=Mode.ADVISE), SEEN),
+        (Guard(FakeCritic(0.6), threshold=0.9), LARGE),
+    ):
+        verdict = guard.after_proposal(seen, SEND)
+        assert guard.mode is Mode.ADVISE and verdict.intervene and verdict.reason is Reason.UNCONFIRMED
+        assert "has not been executed" in verdict.feedback and "cannot be taken back" in verdict.feedback
+        assert not guard.after_proposal(seen, SEND).intervene  # proposed again: confirmed by the agent
+
+
+def agree(observation: Observation, proposal: Proposal) -> bool:
+    return True
+
+
+def refuse(observation: Observation, proposal: Proposal) -> bool:
+    return False
+
+
+def test_advice_asks_whoever_is_responsible() -> None:
+    for critic in (FakeCritic(0.95), FakeCritic(OSError("gone"))):
+        for answer in (False, True):
+            guard = Guard(critic, threshold=0.9, risk=RiskTier(confirm=(refuse, agree)[answer]))
+            assert guard.after_proposal(LARGE, SEND).intervene is not answer
+            assert not guard.after_proposal(LARGE, PLAIN).intervene
 
 
 def test_without_a_mode_large_screens_are_advised_on() -> None:
-    large = Observation("Look around", np.full((720, 1280, 3), 255, np.uint8))
     guard = Guard(FakeCritic(1.0), threshold=0.5)
     assert guard.after_proposal(SEEN, PLAIN).intervene
-    verdict = guard.after_proposal(large, PLAIN)
+    verdict = guard.after_proposal(LARGE, PLAIN)
     assert not verdict.intervene and "was executed" in verdict.feedback
-    assert Guard(FakeCritic(1.0), threshold=0.5, mode=Mode.ENFORCE).after_proposal(large, PLAIN).intervene
+    assert Guard(FakeCritic(1.0), threshold=0.5, mode=Mode.ENFORCE).after_proposal(LARGE, PLAIN).intervene
+
+
+@pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.ENFORCE])
+def test_what_cannot_be_read_is_not_said_to_be_executed(mode: Mode) -> None:
+    guard = Guard(FakeCritic(1.0), threshold=0.5, mode=mode)
+    verdict = guard.after_proposal(LARGE, read("I am done.", Form.QWEN))
+    assert verdict.intervene and "nothing has been executed" in verdict.feedback
+    assert "call the action that ends it" in verdict.feedback and "100%" not in verdict.feedback
+    guard.executed(Proposal(()))
+    assert "executed" not in guard.before_action(replace(LARGE, step=1))
 
 
 def test_bad_tiers_are_refused() -> None:

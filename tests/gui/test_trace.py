@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from foretell.gui.observation import Observation, Proposal
 from foretell.gui.rescore import rescore
 from foretell.gui.threshold import threshold_for
 from foretell.gui.trace import FILE, TraceError, TraceWriter, read
+from foretell.gui.verdict import Mode
 from foretell.report.gui import render_gui_replay, write_gui_replay
 from tests.gui.screens import FIELD, FakeCritic, form, frame
 
@@ -237,6 +239,21 @@ def test_the_page_holds_all_and_refers_to_nothing(tmp_path: Path) -> None:
         assert words in page, words
     assert page.count("data:image/png;base64,") == 4  # a picture for each of three proposals, and the last screen
     assert not re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*\"|url\(", page)
+
+
+@pytest.mark.parametrize(
+    ("intent", "mode", "words"),
+    [
+        ("delete it", Mode.ADVISE, "sent back"),
+        ("click the field", Mode.ADVISE, "passed, with advice"),
+        ("delete it", Mode.SHADOW, "passed: would have been sent back"),
+    ],
+)
+def test_the_page_tells_what_became_of_an_objection(tmp_path: Path, intent: str, mode: Mode, words: str) -> None:
+    with TraceWriter(tmp_path) as writer:
+        guard = Guard(FakeCritic(0.7), threshold=0.6, mode=mode, trace=writer)
+        guard.after_proposal(Observation(GOAL, form()), replace(MISS, intent=intent))
+    assert f">{words}<" in render_gui_replay(read(tmp_path))
 
 
 def test_the_page_tells_faults_and_torn_ends(tmp_path: Path) -> None:

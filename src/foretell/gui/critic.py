@@ -135,7 +135,7 @@ def _is_final(sight: Sight, action: Action) -> bool:
     if action.kind not in CLICKS or action.point is None:
         return False
     place = sight.places.under(action.point.x, action.point.y)
-    return place is not None and place.kind in ("button", "link", "text") and is_final_label(place.text)
+    return place is not None and place.kind in ("button", "link", "text") and is_final_label(place.text, read=True)
 
 
 def _stays(sight: Sight, action: Action) -> bool:

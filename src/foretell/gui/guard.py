@@ -84,12 +84,12 @@ class Guard:
 
     Without a `mode` it enforces on small pages like those that the bound on false interruptions was learnt on, and
     advises on all others. `threshold` is a `Threshold` that holds false interruptions under its bound, or a plain
-    number. At most `revisions`
-    are asked for in a step. Whatever fails inside (critic, historian, trace) is recorded in `faults` and the proposal
-    passes: the guard raises nothing of theirs. Texts typed where intent or goal speak of a secret are dots in traces,
-    feedback and `history`, and the agent's raw words are left out; the critic is shown what the agent proposes, and
-    pictures are kept as they are. Irreversible actions have to clear `risk`. Safe to share between threads, though an
-    episode has one history: agents that work at the same time want a guard each.
+    number. At most `revisions` are asked for in a step. Whatever fails inside (critic, historian, trace) is recorded in
+    `faults` and the proposal passes: the guard raises nothing of theirs. Texts typed where intent or goal speak of a
+    secret are dots in traces, feedback and `history`, and the agent's raw words are left out; the critic is shown what
+    the agent proposes, and pictures are kept as they are. Irreversible actions have to clear `risk`, also where it only
+    advises. Safe to share between threads, though an episode has one history: agents that work at the same time want a
+    guard each.
     """
 
     def __init__(
@@ -272,23 +272,25 @@ class Guard:
         risky = final and judgement.p_bad > self.risk.most_p_bad
         if not doubted and not risky:
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
-        if risky and self.mode is Mode.ENFORCE and self._confirmed(observation, proposal):
+        held = risky and self.mode is not Mode.SHADOW
+        if held and self._confirmed(observation, proposal):
             return Verdict(judgement, False, "", self._revision, Reason.FINE, "confirmed")
-        stays_closed = risky and self.mode is Mode.ENFORCE and (doubted or self.risk.confirm is not None)
+        stays_closed = held and (doubted or self.risk.confirm is not None)
         if self._revision >= self.revisions and not stays_closed:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
         self._revision += 1
         reason = Reason.DOUBTED if doubted else Reason.UNCONFIRMED
         if self.mode is Mode.SHADOW:
             return Verdict(judgement, False, "", self._revision, reason)
-        feedback = self._veil(feedback_for(judgement, self.mode, final))
-        if self.mode is Mode.ADVISE:
+        stopped = held or self.mode is Mode.ENFORCE or not proposal.actions  # where nothing can be executed, nothing is
+        feedback = self._veil(feedback_for(judgement, proposal, stopped, final))
+        if not stopped:
             self._advice = feedback
-        return Verdict(judgement, self.mode is Mode.ENFORCE, feedback, self._revision, reason)
+        return Verdict(judgement, stopped, feedback, self._revision, reason)
 
     def _unjudged(self, reason: Reason, note: str, observation: Observation, proposal: Proposal) -> Verdict:
         """What nobody judged passes; an irreversible action only with a confirmation, where one can be asked for."""
-        asks = self.mode is Mode.ENFORCE and self.risk.confirm is not None and is_final(proposal)
+        asks = self.mode is not Mode.SHADOW and self.risk.confirm is not None and is_final(proposal)
         if asks and not self._confirmed(observation, proposal):
             self._revision += 1
             feedback = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from foretell.gui.actions import CLICKS, Kind
 from foretell.gui.lexicon import FINAL
@@ -18,6 +19,8 @@ from foretell.gui.wording import folded, is_unspaced, tokens
 EVIDENCE = "irreversible"  # the name under which critics report that the label under the point is final
 MOST_P_BAD = 0.5
 _LABEL_WORDS = 5
+_LONG = tuple(word for word in FINAL if len(word) >= 6)  # shorter words have too many neighbours
+_THIN = frozenset("il")
 _PRESSES = frozenset(("enter", "return", "delete"))
 _FOR_GOOD = frozenset(("shift", "delete"))  # pressed together they delete without a bin
 
@@ -40,15 +43,41 @@ class RiskTier:
             raise ValueError(f"most_p_bad is a probability from 0 to 1, got {self.most_p_bad!r}")
 
 
-def is_final_label(text: str) -> bool:
-    """Whether a label names something that cannot be taken back; paragraphs are no labels."""
+def is_final_label(text: str, read: bool = False) -> bool:
+    """Whether a label names something that cannot be taken back; paragraphs are no labels.
+
+    A label that was `read` off a screen may be misread in a letter or two ("Dete all").
+    """
     words = tokens(folded(text))
     if not 0 < len(words) <= _LABEL_WORDS:
         return False
     joined = folded(text)
-    return any(word in FINAL for word in words) or (
+    return any(word in FINAL or (read and _is_misread(word)) for word in words) or (
         len(joined) <= 12 and any(len(word) > 1 and is_unspaced(word[0]) and word in joined for word in FINAL)
     )
+
+
+@lru_cache(maxsize=4096)
+def _is_misread(word: str) -> bool:
+    """Whether a word may be a long irreversible one of which letters were lost or one was taken for another.
+
+    Readers lose a letter, or a thin one together with its neighbour; the first and the last are there. Anything looser
+    takes ordinary words for irreversible ones: "done" for "donate", "design" for "resign", "sender" for "senden".
+    """
+    alike = [final for final in _LONG if (word[0], word[-1]) == (final[0], final[-1])]
+    return any(_has_lost(word, final) or _differs_once(word, final) for final in alike)
+
+
+def _has_lost(word: str, final: str) -> bool:
+    lost = len(final) - len(word)
+    return lost in (1, 2) and any(
+        word == final[:at] + final[at + lost :] and (lost == 1 or not _THIN.isdisjoint(final[at : at + lost]))
+        for at in range(1, len(final) - lost)
+    )
+
+
+def _differs_once(word: str, final: str) -> bool:
+    return len(word) == len(final) and sum(a != b for a, b in zip(word, final, strict=True)) == 1
 
 
 def is_final(proposal: Proposal) -> bool:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.observation import Proposal
 from foretell.gui.quoting import NOTICE, fenced, has_quotes
 
 EXPLANATION_CHARACTERS = 2400
@@ -32,7 +33,7 @@ class Mode(StrEnum):
     """What an objection does."""
 
     ENFORCE = "enforce"  # the proposal is not to be executed; the agent revises it
-    ADVISE = "advise"  # it is executed; the agent is told before it proposes the next
+    ADVISE = "advise"  # it is executed, unless irreversible; the agent is told before it proposes the next
     SHADOW = "shadow"  # only recorded
 
 
@@ -78,20 +79,27 @@ def judgement_to_dict(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def feedback_for(judgement: Judgement, mode: Mode, final: bool = False) -> str:
-    """What the agent is told: what is seen and how sure that is; what to do about it is the agent's to decide."""
-    if mode is Mode.ADVISE:
-        opening = "The previous action was executed, but a check of it against the screenshot had doubts"
-    else:
-        opening = "This action was checked against the screenshot and has not been executed"
+def feedback_for(judgement: Judgement, proposal: Proposal, stopped: bool, final: bool = False) -> str:
+    """What the agent is told: what is seen and how sure that is; what to do about it is the agent's to decide.
+
+    `stopped` is whether the proposal is not executed; one without actions never is.
+    """
     kind = f" It may be that {ERROR_WORDS[judgement.error]}." if judgement.error is not None else ""
-    lines = [f"{opening} (chance that it is wrong: {judgement.p_bad:.0%}).{kind}"]
+    chance = f" (chance that it is wrong: {judgement.p_bad:.0%}).{kind}"
+    if not proposal.actions:
+        lines = ["No action could be read from this message, and nothing has been executed."]
+    elif stopped:
+        lines = [f"This action was checked against the screenshot and has not been executed{chance}"]
+    else:
+        lines = [f"The previous action was executed, but a check of it against the screenshot had doubts{chance}"]
     if judgement.explanation:
         lines.append(fenced(judgement.explanation, EXPLANATION_CHARACTERS))
         if has_quotes(judgement.explanation):
             lines.append(NOTICE)
     if final:
         lines.append("It cannot be taken back, so it needs more certainty than other actions.")
-    if mode is not Mode.ADVISE:
+    if not proposal.actions:
+        lines.append("Propose the next action as a call; where the task is done, call the action that ends it.")
+    elif stopped:
         lines.append("Look at the screen again and propose the next action: another one, or the same if it is right.")
     return "\n".join(lines)

@@ -24,7 +24,8 @@ _SAID = {
     "busy": "passed unjudged: the critic was busy",
     "over_budget": "passed unjudged: out of tokens",
 }
-_DOUBTED = {"enforce": "sent back", "advise": "passed, with advice", "shadow": "passed: would have been sent back"}
+_OBJECTIONS = ("doubted", "unconfirmed")
+_PASSED = {"advise": "passed, with advice", "shadow": "passed: would have been sent back"}
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,9 @@ def _shade(step: TraceStep) -> str:
 def _proposal(trace: Trace, round_: Round) -> ProposalView:
     verdict, judged = round_.verdict, round_.judgement
     reason, mode = str(verdict.get("reason", "")), str(verdict.get("mode", ""))
+    said = _SAID.get(reason, reason)
+    if reason in _OBJECTIONS:
+        said = "sent back" if round_.intervened else _PASSED.get(mode, reason)
     threshold = verdict.get("threshold")
     error = judged.error if judged is not None else None
     return ProposalView(
@@ -147,8 +151,8 @@ def _proposal(trace: Trace, round_: Round) -> ProposalView:
         chance="" if judged is None else f"{judged.p_bad:.0%}",
         error="" if error is None else error.value,
         explanation="" if judged is None else judged.explanation,
-        verdict=_DOUBTED.get(mode, reason) if reason == "doubted" else _SAID.get(reason, reason),
-        objected=reason == "doubted",
+        verdict=said,
+        objected=reason in _OBJECTIONS,
         feedback=str(verdict.get("feedback", "")),
         note=str(verdict.get("note", "")),
         took=f"{1000.0 * round_.seconds:.0f} ms",
