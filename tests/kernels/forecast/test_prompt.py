@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from foretell.belief import KEYS, bins
 from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin
+from foretell.kernels.device import roofline_s
 from foretell.kernels.forecast import prompt
 from foretell.kernels.forecast.answer import FAILURE_KEY, Answer, read
 from foretell.kernels.forecast.nearest import nearest, similarity
@@ -17,6 +18,7 @@ from foretell.kernels.forecast.prompt import PARTS, Evidence, answer_schema, fen
 from foretell.kernels.library import get, tasks
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Build, Subject
+from foretell.kernels.task import unknown_flops
 from tests.kernels.forecast.world import DEVICE, TASK, make_world, worked
 
 GPU_TASK, GPU = get("softmax", "gpu"), devices.described("h200")
@@ -66,6 +68,16 @@ def test_every_part_can_be_switched_off(part: str, words: list[str]) -> None:
     for word in words:
         assert word in whole
         assert word not in without
+
+
+def test_the_floor_is_that_of_explain_and_unknown_work_is_not_none() -> None:
+    """Data that fit the caches are read from memory all the same: the bench flushes them."""
+    task = replace(get("softmax"), flops=unknown_flops)
+    workload = min(task.workloads, key=task.least_bytes_of)
+    device = replace(DEVICE, cache_bytes=1 << 40)
+    text = prompt.about_workloads(task, device, {})
+    assert f"at least {roofline_s(task, workload, device) * 1e6:.3g} us" in text
+    assert "0 FLOP" not in text and "its FLOPs are not known, at least" in text
 
 
 def test_forms() -> None:

@@ -12,9 +12,8 @@ from typing import Any
 
 from foretell.belief import bins
 from foretell.kernels.candidate import stripped
-from foretell.kernels.device import Device
+from foretell.kernels.device import Device, roofline_s
 from foretell.kernels.forecast.answer import FAILURE_KEY
-from foretell.kernels.forecast.roofline import least_s
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import Task, Tensor
@@ -124,9 +123,10 @@ def about_workloads(task: Task, device: Device | None, reference_s: Mapping[str,
     for workload in task.workloads:
         flops, moved = task.flops_of(workload), task.least_bytes_of(workload)
         line = f"- {workload.name}: "
-        line += f"{flops:.3g} FLOP, at least {moved:.3g} bytes moved" if flops or moved else "its work is not known"
+        work = f"{flops:.3g} FLOP" if flops else "its FLOPs are not known"
+        line += f"{work}, at least {moved:.3g} bytes moved" if flops or moved else "its work is not known"
         if device is not None and (flops or moved):
-            line += f", at least {least_s(task, workload, device) * 1e6:.3g} us by the device's peak rates"
+            line += f", at least {roofline_s(task, workload, device) * 1e6:.3g} us by the device's peak rates"
         if workload.name in reference_s:
             line += f"; the reference took {reference_s[workload.name] * 1e6:.4g} us"
         elif (cost := task.costs.get(workload.name)) and cost.reference_us:
