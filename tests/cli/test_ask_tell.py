@@ -415,6 +415,28 @@ def test_the_whole_loop_on_the_real_bench(invoke: Invoke, real_cache: Path, monk
     assert Path("mine/best.cpp").read_text() == sources["fast"]
 
 
+def test_a_pooled_speedup_says_that_the_table_is_one_measurement(bench: FakeBench, run: str, invoke: Invoke) -> None:
+    first = invoke("tell", run, write("a.cpp", "int a;")).stdout
+    assert "pooled" not in first
+    assert invoke("tell", run, "--finish").exit_code == 0
+    assert invoke("ask", "second", *QUICK).exit_code == 0
+    again = invoke("tell", "second", "a.cpp").stdout
+    assert "measured in an earlier run" in again
+    assert "pooled over 2 measurements; the table shows the latest of them alone" in again
+
+
+def test_what_is_slower_than_the_reference_is_not_called_the_best(bench: FakeBench, run: str, invoke: Invoke) -> None:
+    words = {}
+    for number in range(8):
+        name = f"m{number}"
+        assert invoke("ask", name, *QUICK).exit_code == 0
+        found = invoke("tell", name, write(f"{number}.cpp", f"int a{number};"))
+        row = told(invoke, name, f"{number}.cpp")["results"][0]
+        words[row["result"]["speedup"] < 1.0] = found.stdout
+    assert "the fastest so far, but slower than the reference" in words[True]
+    assert "the best so far" in words[False]
+
+
 def test_what_a_step_cannot_judge_is_told(bench: FakeBench, run: str, invoke: Invoke) -> None:
     """A bench that gives no outcome stops the step; the next one takes it up."""
 

@@ -225,6 +225,11 @@ def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None
     console.print(f"next  [bold]{escape(_next(state, run_dir))}[/]", soft_wrap=True)
 
 
+def _best_words(best: Node) -> str:
+    slower = best.measurement is not None and best.measurement.log2_speedup < 0.0
+    return "the fastest so far, but slower than the reference" if slower else "the best so far"
+
+
 def _show_one(before: RunState, state: RunState, path: Path, candidate: Candidate) -> None:
     from rich.markup import escape
 
@@ -236,7 +241,7 @@ def _show_one(before: RunState, state: RunState, path: Path, candidate: Candidat
     row = _row(before, state, candidate)
     notes = [
         *(["known before"] if row["known"] else []),
-        *(["the best so far"] if row["best"] else []),
+        *([_best_words(node)] if row["best"] and node is not None else []),
         *(["measured in an earlier run"] if row["reused"] else []),
     ]
     aside = f"  {', '.join(notes)}" if notes else ""

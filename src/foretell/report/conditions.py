@@ -48,7 +48,15 @@ def processes_note(measurement: Measurement) -> str:
     """A warning if the speedup differed from process to process; else empty."""
     if not measurement.processes_disagree:
         return ""
-    return "differs from process to process by more than the spread within one; the interval holds all that was seen"
+    return "differs from process to process by more than the spread within one: the interval is wider for it"
+
+
+def pooled_note(measurement: Measurement) -> str:
+    """What a speedup pooled over several measurements has to do with its workloads' times; else empty."""
+    number = measurement.conditions.get("combined")
+    if not isinstance(number, int):
+        return ""
+    return f"pooled over {count(number, 'measurement')}; the table shows the latest of them alone"
 
 
 def disagreement(state: RunState) -> str:

@@ -88,3 +88,8 @@ def test_missing_intervals_do_not_upset_it() -> None:
     bare = Measurement(Status.OK, speedup=3.0)
     assert combine([bare, ok(2.0)]).speedup == pytest.approx(2.0)
     assert combine([bare, bare]).speedup == 3.0
+
+
+def test_whether_they_disagree_is_said() -> None:
+    assert combine([ok(0.91), ok(1.14)]).processes_disagree
+    assert not combine([ok(0.91), ok(0.92)]).processes_disagree

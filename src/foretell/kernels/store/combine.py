@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.measurement import DISAGREE, Measurement, Status
 
 _Z_95 = 1.959964
 LEAST_STANDARD_ERROR = 1e-3  # of log speedup: no timing here is more exact, whatever its samples say
@@ -64,7 +64,8 @@ def combine(measurements: Sequence[Measurement]) -> Measurement:
     """One measurement for several of the same candidate on the same device, oldest first; at least one.
 
     Speedup and interval are pooled; everything else (timings, cost, conditions, message) is that of the latest with the
-    resulting status. `conditions["combined"]` says how many there were. A single measurement is returned as it is.
+    resulting status. `conditions["combined"]` says how many there were, and `conditions["disagree"]` whether their
+    intervals do not all overlap. A single measurement is returned as it is.
     """
     latest = measurements[-1]
     if len(measurements) == 1:
@@ -77,6 +78,8 @@ def combine(measurements: Sequence[Measurement]) -> Measurement:
     if status is not Status.OK or not triples:
         return replace(latest, conditions=conditions)
     pooled = pool(triples)
+    apart = max(low for _, low, _ in triples) > min(high for _, _, high in triples)
+    conditions[DISAGREE] = apart or any(measurement.processes_disagree for measurement in same)
     return replace(
         latest,
         speedup=pooled.speedup,
