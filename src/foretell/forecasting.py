@@ -57,6 +57,20 @@ class Prediction:
         return self.forecast.p_fail
 
     @property
+    def p_fail_basis(self) -> str:
+        """What the chance of failure rests on if it is a rate of such candidates; empty if it is the candidate's own.
+
+        `program` costs what was recorded and does not judge the source, as `features` does: the two may be far apart.
+        """
+        found = self.verdict
+        if self.forecaster not in ("program", "program:eager") or found is None:
+            return ""
+        if found.finding.value != "runs" or found.plain:
+            return ""
+        source = "by judgement" if self.candidate.language == "triton" else "measured of CUDA by language models"
+        return f"the rate of {self.candidate.language} kernels whose recording shows nothing wrong, {source}"
+
+    @property
     def speedup(self) -> float | None:
         """The median speedup if it works; None if it cannot."""
         return float(2.0**self.forecast.median) if self.runs else None

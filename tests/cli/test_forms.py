@@ -50,6 +50,10 @@ def test_without_measuring(form: str, invoke: Invoke) -> None:
     assert row["p_fail"] < 0.3 and row["speedup"] > 0.2, row
     if form != "cpu":
         assert row["recorded"]["finding"] == "runs"
+        rate = "the rate of triton kernels whose recording shows nothing wrong"
+        assert row["forecaster"] == ("features" if form == "library" else "program")
+        assert (rate in row["p_fail_basis"]) == (row["forecaster"] == "program"), row
+        assert (rate in invoke("forecast", str(task), candidate, *device).stdout) == (row["forecaster"] == "program")
         assert len(invoke("explain", str(task), candidate).stdout.splitlines()) >= 5
 
 

@@ -118,10 +118,14 @@ def _row(path: Path, told: Prediction) -> dict[str, Any]:
         "recorded": None if found is None else {"finding": found.finding.value, "sentence": found.sentence},
     }
     if not told.runs:
-        return head | {"p_fail": told.p_fail, "speedup": None, "low": None, "high": None, "bins": None}
+        return head | {
+            "p_fail": told.p_fail, "p_fail_basis": "", "speedup": None, "low": None, "high": None, "bins": None,
+        }  # fmt: skip
     low, high = told.interval()
     bins = [{"speedup": label(i), "probability": p} for i, p in zip(range(N_BINS), told.forecast.bins(), strict=True)]
-    middle = {"p_fail": told.p_fail, "speedup": told.speedup, "low": low, "high": high}
+    middle = {
+        "p_fail": told.p_fail, "p_fail_basis": told.p_fail_basis, "speedup": told.speedup, "low": low, "high": high,
+    }  # fmt: skip
     return head | middle | {"interval": INTERVAL, "bins": bins}
 
 
@@ -151,7 +155,7 @@ def _show(reference: str, told: Told) -> None:
     console.print(f"[dim]forecaster {escape(names)}, {basis}[/]\n")
     for path, each in told:
         if each.runs:
-            _show_one(path, each.forecast)
+            _show_one(path, each.forecast, each.p_fail_basis)
             _show_recorded(each)
             if each.why is not None:
                 _show_why(each.why)
@@ -180,7 +184,7 @@ def _line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def _show_one(path: Path, told: Forecast) -> None:
+def _show_one(path: Path, told: Forecast, basis: str) -> None:
     from rich.markup import escape
 
     from foretell.belief import label
@@ -190,7 +194,8 @@ def _show_one(path: Path, told: Forecast) -> None:
     low, high = told.interval(INTERVAL)
     interval = f"{percent(INTERVAL)} interval {times(2.0**low, sign='')} to {times(2.0**high, sign='')}"
     console.print(f"[bold green]{times(2.0**told.median, sign='x')}[/]  {escape(str(path))}  [dim]{interval}[/]")
-    console.print(f"  [dim]{percent(told.p_fail)} chance that it fails; if it works:[/]")
+    aside = f" ({escape(basis)})" if basis else ""
+    console.print(f"  [dim]{percent(told.p_fail)} chance that it fails{aside}; if it works:[/]", soft_wrap=True)
     probabilities = told.bins()
     widest = max(probabilities)
     for i, probability in enumerate(probabilities):
