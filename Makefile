@@ -18,7 +18,7 @@ $(VENV)/.dev: pyproject.toml .ci/python-packages
 
 ## A whole selective search on this machine's CPU: no GPU, no key.
 demo: $(VENV)/.runtime
-	$(BIN)/foretell search softmax --profile quick
+	$(BIN)/foretell search softmax --profile quick --no-catalogue
 
 ## What the tests need: Python packages, and Chromium if this user may install it.
 setup: $(VENV)/.dev

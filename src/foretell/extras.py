@@ -41,13 +41,14 @@ EXTRAS: Mapping[str, Extra] = {
         Extra(
             "gpu",
             {"torch": "torch", "triton": "triton"},
-            "search, ask and tell with --language triton, cuda or torch; measure FILE.py; record; collect of a GPU "
-            "plan; data rebuild; builds in forecast --device (without it: forecasts from the source alone)",
+            "search, ask and tell with --language triton, cuda or torch; measure FILE.py; explain of a GPU task, also "
+            "without a GPU; record; calibrate; audit (with [data]); collect of a GPU plan; data rebuild; forecasters "
+            "program and calibrated; builds in forecast --device (without it: forecasts from the source alone)",
         ),
         Extra(
             "data",
             {"pyarrow": "pyarrow", "sklearn": "scikit-learn"},
-            "eval; replay; data import, stats, verify, split, export and rebuild; train features",
+            "eval; replay; audit (with [gpu]); data import, stats, verify, split, export and rebuild; train features",
         ),
         Extra(
             "train",

@@ -112,12 +112,12 @@ class Prediction:
 
 def device_named(name: str) -> Device:
     """The described GPU of that name; BadInput lists those there are."""
-    from foretell.kernels.devices import UnknownDevice, described, names
+    from foretell.kernels.devices import UnknownDevice, described, gpus
 
     try:
         found = described(name)
     except UnknownDevice as error:
-        raise BadInput(str(error), f"one of {', '.join(names())}") from error
+        raise BadInput(str(error), f"one of {', '.join(gpus())}") from error
     if found.kind != "gpu":
         raise BadInput(f"{name} is not a GPU", "a GPU, or no --device for this machine's CPU")
     return found

@@ -21,8 +21,8 @@ _GPU_TEXT = re.compile(r"__global__|^\s*(?:import|from)\s+\w", re.MULTILINE)
 _LANGUAGES = {".cpp": "cpp", ".cc": "cpp", ".cxx": "cpp", ".cu": "cuda", ".py": "triton or torch"}
 
 
-def load_task(reference: str, kind: str, sizes: Sequence[str] = ()) -> Task:
-    """The task of that name, file or folder, for a kind of device; BadInput if it is for the other kind.
+def load_task(reference: str, kind: str, sizes: Sequence[str] = (), do: str = "") -> Task:
+    """The task of that name, file or folder, for a kind of device; BadInput, with what to `do`, if it is for the other.
 
     `sizes` are changes such as `rows=64`.
     """
@@ -36,7 +36,7 @@ def load_task(reference: str, kind: str, sizes: Sequence[str] = ()) -> Task:
         changed[name] = int(value)
     task = load(reference, kind, changed)
     if task.device_kind != kind:
-        raise _other_kind(reference, task, kind)
+        raise _other_kind(reference, task, kind, do)
     return task
 
 
@@ -54,11 +54,13 @@ def for_kind(task: Task, kind: str) -> Task:
     raise _other_kind(task.name, task, kind)
 
 
-def _other_kind(reference: str, task: Task, kind: str) -> BadInput:
-    files = {"cpu": "C++ files", "gpu": "Python files"}[task.device_kind]
+def _other_kind(reference: str, task: Task, kind: str, do: str = "") -> BadInput:
+    files = {"cpu": "kernels in C++", "gpu": "kernels in Python or CUDA"}[task.device_kind]
     return BadInput(
-        f"{reference} is a task for a {task.device_kind.upper()}, and a {kind.upper()} was asked for",
-        f"{files}, which run on a {task.device_kind.upper()}",
+        f"{reference} is a task for a {task.device_kind.upper()}, and the kernels or the device beside it are those of "
+        f"a {kind.upper()}",
+        f"{files}, on a {task.device_kind.upper()}",
+        do,
     )
 
 

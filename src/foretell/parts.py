@@ -230,6 +230,7 @@ def warmed(parts: Parts, task: Task, device: Device, known: Catalogue | None, re
 
 def _proposer(name: str, task: Task, config: SearchConfig, warm: bool = False) -> Proposer | None:
     """The proposer of that name; None if candidates come from outside, or (`warm`) from the catalogue alone."""
+    from foretell.kernels.propose.knobs import NoKnobs
     from foretell.kernels.propose.names import NoTemplate, make_proposer, templates_of
     from foretell.kernels.propose.warm import ALONE
     from foretell.kernels.search import UNPROPOSED
@@ -237,9 +238,18 @@ def _proposer(name: str, task: Task, config: SearchConfig, warm: bool = False) -
 
     if name in (UNPROPOSED, FUNCTION) or (warm and name == ALONE):
         return None
+    by_hand = f"foretell ask RUN --task {'FILE' if task.files else task.name} --language {config.language}"
     with _as_bad_input():
         try:
             return make_proposer(name, task, config.language, config.start)
+        except NoKnobs as error:
+            what, _, expected = str(error).partition("; ")
+            raise BadInput(
+                what,
+                expected,
+                "give a number such a name (constexpr int UNROLL = 4, BLOCK: tl.constexpr), or have kernels written: "
+                f"--proposer MODEL, or {by_hand}",
+            ) from error
         except NoTemplate as error:
             if warm:
                 return None
@@ -247,8 +257,7 @@ def _proposer(name: str, task: Task, config: SearchConfig, warm: bool = False) -
                 str(error),
                 f"one of the {len(templates_of(config.language))} tasks with a template in {config.language}, a kernel "
                 "to start from (--start FILE), or a language model that writes candidates (--proposer)",
-                f"--start FILE, or write candidates yourself: foretell ask RUN --task "
-                f"{'FILE' if task.files else task.name} --language {config.language}",
+                f"--start FILE, or write candidates yourself: {by_hand}",
             ) from error
 
 

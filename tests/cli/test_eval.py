@@ -186,6 +186,8 @@ def test_a_narrow_terminal_leaves_intervals_out(invoke: Invoke, corpus: Path, mo
         (("--data", "text.parquet"), "text.parquet is not a Parquet file"),
         (("--data", "other.parquet"), "it lacks task, kind, language, source, device, status, speedup"),
         (("--data", "own.parquet"), "there are no training rows for the controls"),
+        (("--data", "own.parquet"), f"do: --past {Path(__file__).parents[2] / 'data'}, or"),
+        (("--data", "other.parquet"), "columns and their values: docs/evaluation.md"),
         (("--html", "."), ". is a directory"),
         (("--out", "."), ". is a directory"),
     ],

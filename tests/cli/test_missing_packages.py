@@ -12,7 +12,7 @@ import pytest
 import typer.main
 
 from foretell.cli.app import app
-from foretell.extras import EXTRAS
+from foretell.extras import EXTRAS, Extra
 from foretell.kernels.library import get
 from tests.cli.absent import environment
 from tests.cli.forked import Forked
@@ -78,6 +78,8 @@ COMMANDS: Sequence[tuple[str, str]] = (
     ("gui rescore trace --critic rules", "gui"),
     (f"gui rescore trace --critic {ENDPOINT}", "gui"),
 )
+
+DATA_FIRST = {"collect"}  # only with a corpus beside it, which the extra that it names is for
 
 # These measure on the CPU for seconds, as tests of them do anyway.
 MEASURING = (
@@ -171,6 +173,15 @@ def test_doctor_names_extras_and_unavailable_verbs(bare: Run) -> None:
     assert report["ok"]
 
 
+@pytest.mark.parametrize("extra", EXTRAS.values(), ids=lambda extra: str(extra.name))
+def test_doctor_and_readme_name_every_verb_that_needs_an_extra(extra: Extra) -> None:
+    page = (ROOT / "README.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith(f"| `pip install -e '.[{extra.name}]'`"))
+    verbs = {line.split()[0] for line, lacks in COMMANDS if lacks == extra.name and "local:" not in line}
+    assert verbs and all(verb in extra.enables for verb in verbs - DATA_FIRST)
+    assert all(verb in row for verb in verbs - DATA_FIRST)
+
+
 def test_every_command_is_tried() -> None:
     tried = {tuple(word for word in line.split() if not word.startswith("-")) for line, _ in COMMANDS}
     for path in commands(typer.main.get_command(app)):
@@ -189,8 +200,6 @@ def commands(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str,
 @pytest.mark.parametrize("extra", EXTRAS.values(), ids=lambda extra: str(extra.name))
 def test_extras_are_those_of_the_distribution(extra: object) -> None:
     import tomllib
-
-    from foretell.extras import Extra
 
     assert isinstance(extra, Extra)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

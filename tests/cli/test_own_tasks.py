@@ -55,6 +55,9 @@ class TestMeasure:
         assert "does not define get_inputs" in refused(invoke, "measure", "problem.py", "mine.cpp")
         assert "gpu.py is a task for a GPU" in refused(invoke, "measure", "gpu.py", "mine.cpp")
         assert "twice.py is a task for a CPU" in refused(invoke, "measure", operation, "gpu.py")
+        said = refused(invoke, "forecast", "gpu.py", "gpu.py")
+        assert "gpu.py is a task for a GPU" in said and "--device h200" in said and "asked" not in said
+        assert "leave --device out" in refused(invoke, "forecast", operation, "mine.cpp", "--device", "h200")
         assert "there is no task 'sofmax'" in refused(invoke, "measure", "sofmax", "mine.cpp")
 
     @needs_compiler

@@ -43,6 +43,16 @@ def test_a_problem_without_templates_is_searched_from_a_kernel(invoke: Invoke, t
     assert json.loads(more.stdout)["measured"] == 12
 
 
+def test_what_the_budget_leaves_unmeasured_is_not_said_to_be_dropped_on_its_forecast(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    budget = ("--forecaster", "roofline", "--measurements", "7")
+    result = invoke("search", PROBLEM, "--start", KERNEL, *budget, "--run", tmp_path / "run")
+    left = load_run(tmp_path / "run").dropped
+    assert left > 0
+    assert f"0 trusted on their forecast, {left} dropped ({left} of them past the budget)" in result.stdout
+
+
 def test_from_python(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"forecaster": "roofline", "measurements": 6, "keep": False}
     run = ft.search(PROBLEM, start=KERNEL, **settings)
@@ -86,6 +96,8 @@ def test_what_cannot_be_tuned_is_said(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    pass\n")
     result = invoke("search", PROBLEM, "--start", tmp_path / "plain.py", *PLAIN)
     assert result.exit_code == 2 and "no tunable constant is found in the kernel to start from" in result.output
+    said = " ".join(result.output.split())
+    assert "do: give a number such a name (constexpr int UNROLL = 4" in said and "foretell ask RUN --task FILE" in said
     result = invoke("search", PROBLEM, "--start", tmp_path / "absent.py", *PLAIN)
     assert result.exit_code == 2 and "there is no file" in result.output
     result = invoke("search", PROBLEM, "--proposer", "knobs", "--language", "triton", *PLAIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 HERE = Path("data")
 USUAL = ("constant", "random", "roofline", "features")
 HELP = "foretell eval --help"
+COLUMNS = f"{HELP}; columns and their values: docs/evaluation.md, Data of your own"
 
 
 @plainly
@@ -227,9 +229,17 @@ def _past(rows: Data, folder: Path) -> Past:
         raise BadInput(
             "there are no training rows for the controls to know",
             f"rows of the split train in {rows.path} or in the corpus of --past",
-            "--past FOLDER, or --forecaster with others than constant and random",
+            f"--past {_corpus_place()}, or --forecaster with others than constant and random",
         )
     return found
+
+
+def _corpus_place() -> str:
+    """Where the corpus is, if this is a clone; else in words."""
+    from foretell.extras import clone_root
+
+    clone = clone_root()
+    return shlex.quote(str(clone / HERE)) if clone else "FOLDER (the folder data of Foretell's repository)"
 
 
 def _forecaster(name: str, known: Past | None, seed: int) -> Forecaster:
@@ -266,9 +276,10 @@ def _as_bad_input() -> Iterator[None]:
     try:
         yield
     except BadTable as error:
-        raise BadInput(str(error), error.expected, HELP) from error
+        raise BadInput(str(error), error.expected, COLUMNS) from error
     except NoPast as error:
-        raise BadInput(str(error), "training rows of that kind of device", "--past FOLDER") from error
+        do = f"--past {_corpus_place()}"
+        raise BadInput(str(error), "training rows of that kind of device", do) from error
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

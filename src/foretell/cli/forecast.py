@@ -62,7 +62,10 @@ def forecast(
     from foretell.inputs import load_task
 
     target = None if device in (None, "cpu") else device_named(str(device))
-    wanted = load_task(task, "cpu" if target is None else "gpu", size or ())
+    if target is None:
+        wanted = load_task(task, "cpu", size or (), do="name a GPU, which need not be present: --device h200")
+    else:
+        wanted = load_task(task, "gpu", size or (), do="leave --device out")
     busy = "building" if target is None else f"recording for {target.name}"
     with progress_console().status("reading" if source_only else busy):
         predictions = ft.forecast(

@@ -46,9 +46,9 @@ def tasks(incomplete: str) -> list[str]:
 
 def devices(incomplete: str) -> list[str]:
     """Complete the name of a described GPU."""
-    from foretell.kernels.devices import described, names
+    from foretell.kernels.devices import gpus
 
-    return [name for name in names() if name.startswith(incomplete) and described(name).kind == "gpu"]
+    return [name for name in gpus() if name.startswith(incomplete)]
 
 
 def runs(incomplete: str) -> list[str]:

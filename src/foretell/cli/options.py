@@ -122,12 +122,12 @@ def budget_option(name: str, panel: str, help: str) -> Any:
     )
 
 
-def policy_option(panel: str) -> Any:
+def policy_option(panel: str, otherwise: str = "") -> Any:
     return typer.Option(
         "--policy",
         metavar="POLICY",
         help=f"Which candidates to measure: {names.listed(names.POLICIES)}.",
-        show_default=profiles.POLICY,
+        show_default=profiles.POLICY + otherwise,
         rich_help_panel=panel,
         autocompletion=names.one_of(names.POLICIES),
     )

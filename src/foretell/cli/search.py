@@ -49,7 +49,7 @@ def search(
     candidates: Annotated[
         int | None, budget_option("--candidates", _BUDGETS, "Consider at most this many candidates.")
     ] = None,
-    policy: Annotated[str | None, policy_option(_PARTS)] = None,
+    policy: Annotated[str | None, policy_option(_PARTS, "; all with --start alone")] = None,
     forecaster: Annotated[str | None, forecaster_option(_PARTS)] = None,
     strategy: Annotated[str | None, strategy_option(_PARTS)] = None,
     proposer: Annotated[

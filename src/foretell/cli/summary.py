@@ -11,6 +11,7 @@ from rich.markup import escape
 from foretell.cli.lm_report import LmReport
 from foretell.cli.output import command_line
 from foretell.kernels.languages.extension.bare import is_bare
+from foretell.kernels.policy import is_over_budget
 from foretell.kernels.search import RunState, StopReason
 from foretell.report.candidates import shown
 from foretell.report.conditions import contention, disagreement, measurements_of, trust_note
@@ -36,7 +37,9 @@ def print_summary(
     gain = over_start(state)
     if gain is not None or start_trouble(state):
         console.print(f"  {escape(gain.sentence if gain else start_trouble(state))}", soft_wrap=True)
-    unmeasured = f"{state.trusted} trusted and {state.dropped} dropped on their forecast"
+    unmeasured = f"{state.trusted} trusted on their forecast, {state.dropped} dropped"
+    over = sum(is_over_budget(state.nodes[one].reason) for one in state.reserves)
+    unmeasured += f" ({over} of them past the budget)" if over else ""
     failed = sum(state.failures.values())
     measured = f"measured {state.measured} of {state.considered} considered"
     console.print(f"  {measured}; {unmeasured}, {failed} failed", soft_wrap=True)

@@ -104,7 +104,13 @@ class UnknownDevice(KeyError):
         return f"there is no description of a device {self.args[0]!r}"
 
 
+def gpus() -> tuple[str, ...]:
+    """Short names of the GPUs."""
+    return tuple(_GPUS)
+
+
 def names() -> tuple[str, ...]:
+    """Short names of all devices."""
     return (*_GPUS, "xeon-x2")
 
 

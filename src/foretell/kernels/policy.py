@@ -372,5 +372,13 @@ def make_policy(name: str, profile: Profile) -> Policy:
 POLICIES = ("all", "random", "top", "selective", "value")
 
 
+_OVER_BUDGET = "the budget allows "
+
+
+def is_over_budget(reason: str) -> bool:
+    """Whether this is the reason of a choice that was made for the budget alone."""
+    return reason.startswith(_OVER_BUDGET)
+
+
 def _unaffordable(view: View) -> Choice:
-    return Choice(Action.DROP, f"the budget allows {view.affordable} more measurements, spent on others of this batch")
+    return Choice(Action.DROP, f"{_OVER_BUDGET}{view.affordable} more measurements, spent on others of this batch")

@@ -16,7 +16,7 @@ _FATES = {
     "measured": ("measured", "Paid for: promising, or too unsure to settle otherwise."),
     "audited": ("audited", "Trusted or dropped, and measured all the same."),
     "trusted": ("trusted", "The forecast was sure enough to stand for the value."),
-    "dropped": ("dropped", "Not worth a measurement, too unsure to stand for a value."),
+    "dropped": ("dropped", "Not worth a measurement or past the budget, and too unsure to stand for a value."),
     "broken": ("did not build", "The compiler refused them; no device time was spent."),
     "fault": ("not judged", "The machine failed, which is not held against them."),
     "waiting": ("waiting", "Chosen to be measured when the run stopped."),

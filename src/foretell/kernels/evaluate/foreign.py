@@ -105,7 +105,7 @@ def foreign_device(gpu: str) -> Device:
     try:
         return devices.described(gpu)
     except devices.UnknownDevice as error:
-        raise BadTable(str(error), ", ".join(devices.names())) from error
+        raise BadTable(str(error), ", ".join(devices.gpus())) from error
 
 
 def _references(rows: Sequence[Mapping[str, Any]]) -> list[Program | None]:

@@ -218,7 +218,7 @@ def device_of(kind: str, name: str, toolchain: str = "") -> Device:
         raise BadTable(f"{name} is not a {kind}", f"rows of kind {described.kind}")
     except devices.UnknownDevice as error:
         if kind == "gpu":
-            raise BadTable(str(error), ", ".join(devices.names())) from error
+            raise BadTable(str(error), ", ".join(devices.gpus())) from error
     found = re.search(r" x(\d+)$", name)
     cores = int(found.group(1)) if found else 1
     peak = cores * _CPU_CLOCK_HZ * _CPU_VECTOR_BYTES  # lanes of 4 bytes, two units, multiply and add
