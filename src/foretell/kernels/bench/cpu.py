@@ -123,9 +123,10 @@ class CpuBench:
         except WorkerFault as fault:
             outcome = Measurement(fault.status, str(fault))
         except ReferenceFault as fault:
-            self._bays.pop(task.identity).close()
+            del self._bays[task.identity]
             outcome = Measurement(Status.INFRASTRUCTURE, f"the reference failed: {fault}")
         finally:
+            bay.close()
             if worker is not None:
                 worker.close()
         return outcome, trial.busy_s

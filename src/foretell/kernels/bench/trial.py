@@ -35,7 +35,7 @@ class ReferenceFault(Exception):
 
 
 class Bay:
-    """What all candidates of a task share: the reference in its process, and the input pool."""
+    """What all candidates of a task share: the reference, in a process for each measurement, and the input pool."""
 
     def __init__(self, task: Task, effort: BenchEffort, entropy: int) -> None:
         self.task = task
@@ -69,6 +69,7 @@ class Bay:
         self.worker = Worker(self._artifact, needed_bytes(self.task))
 
     def close(self) -> None:
+        """End the reference's process; safe to call twice."""
         self.worker.close()
 
 
