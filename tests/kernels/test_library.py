@@ -23,7 +23,7 @@ TELLING = ("naive", "slow", "fast", "bad", "good", "race", "wrong", "optimi", "/
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[CpuBench]:
-    effort = BenchEffort(check_seeds=1, fewest_pairs=2, most_pairs=2, busy_cap_s=0.5, run_timeout_s=30.0)
+    effort = BenchEffort(check_seeds=1, fewest_pairs=2, most_pairs=2, busy_cap_s=0.5, run_timeout_s=30.0, processes=1)
     bench = CpuBench(effort)
     yield bench
     bench.close()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timing
 TASK = replace(
     get("softmax"), workloads=(Workload({"rows": 160, "cols": 256}),), extra=(Workload({"rows": 7, "cols": 33}),)
 )
-EFFORT = BenchEffort(run_timeout_s=5.0, slowest_ratio=20, most_pairs=8, busy_cap_s=2.0)
+EFFORT = BenchEffort(run_timeout_s=5.0, slowest_ratio=20, most_pairs=8, busy_cap_s=2.0, processes=1)
 # One of each kind of attack, and the honest kernels most like one.
 QUICK = (
     "remembers_results_but_not_always",

@@ -197,7 +197,7 @@ class BenchEffort:
     between_processes: float = 0.035
     processes: int = 3
     fewest_processes: int = 2
-    processes_cap_s: float = 10.0
+    processes_cap_s: float = 3.0
 
 
 BENCH = BenchEffort()

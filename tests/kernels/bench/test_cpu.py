@@ -44,7 +44,7 @@ FAIR = {
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[CpuBench]:
-    bench = CpuBench(BenchEffort(fewest_pairs=3, most_pairs=4, run_timeout_s=30.0))
+    bench = CpuBench(BenchEffort(fewest_pairs=3, most_pairs=4, run_timeout_s=30.0, processes=1))
     yield bench
     bench.close()
 

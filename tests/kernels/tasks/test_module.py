@@ -153,7 +153,7 @@ class TestCpu:
 
 @pytest.fixture
 def bench() -> Iterator[CpuBench]:
-    effort = BenchEffort(check_seeds=1, fewest_pairs=2, most_pairs=2, busy_cap_s=0.5, run_timeout_s=30.0)
+    effort = BenchEffort(check_seeds=1, fewest_pairs=2, most_pairs=2, busy_cap_s=0.5, run_timeout_s=30.0, processes=1)
     made = CpuBench(effort)
     yield made
     made.close()
