@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from typing import TYPE_CHECKING, Any
 
 from foretell.errors import BadInput
@@ -32,7 +32,7 @@ _OK = "ok"
 
 @dataclass(frozen=True)
 class Claim:
-    """What a table says of one kernel; `speedup` is None if it failed or only its time is known."""
+    """The published result of one kernel; `speedup` is None if it failed or only its time was published."""
 
     row: str
     problem: str
@@ -53,10 +53,10 @@ class Audited:
     @property
     def ratio(self) -> float | None:
         """The measured speedup over the claimed one, if there are both."""
-        found = self.measurement
-        if found is None or not found.ok or found.speedup is None or not self.claim.speedup:
+        outcome = self.measurement
+        if outcome is None or not outcome.ok or outcome.speedup is None or not self.claim.speedup:
             return None
-        return float(found.speedup / self.claim.speedup)
+        return float(outcome.speedup / self.claim.speedup)
 
     @property
     def verdict(self) -> str:
@@ -74,17 +74,20 @@ class Audited:
         return "slower than claimed" if self.ratio < 1 else "faster than claimed"
 
     def to_dict(self) -> dict[str, Any]:
-        found = self.measurement
-        told: dict[str, Any] = {
+        outcome = self.measurement
+        fields: dict[str, Any] = {
             "row": self.claim.row,
             "problem": self.claim.problem,
             "gpu": self.claim.gpu,
             "data set": self.claim.origin,
+            "claimed_status": self.claim.status,
+            "claimed_speedup": self.claim.speedup,
+            "verdict": self.verdict,
         }
-        told |= {"claimed_status": self.claim.status, "claimed_speedup": self.claim.speedup, "verdict": self.verdict}
-        if found is None:
-            return told | {"reason": self.reason}
-        return told | {"status": found.status.value, "speedup": found.speedup, "low": found.low, "high": found.high}
+        if outcome is None:
+            return fields | {"reason": self.reason}
+        measured = {"speedup": outcome.speedup, "low": outcome.low, "high": outcome.high}
+        return fields | {"status": outcome.status.value} | measured
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def _summary(rows: Sequence[Audited]) -> dict[str, Any]:
 
 
 def _geometric_mean(values: Sequence[float]) -> float | None:
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+    return geometric_mean(values) if values else None
 
 
 def audit(
@@ -156,9 +159,9 @@ def audit(
     from foretell.parts import bench_of
     from foretell.parts import catalogue as usual_catalogue
 
-    found = _spread(_read(Path(table)), rows)
+    selected = _spread(_read(Path(table)), rows)
     kept = catalogue or usual_catalogue()
-    prepared = [_prepared(row) for row in found]
+    prepared = [_prepared(row) for row in selected]
     grouped: dict[str, tuple[Task, dict[str, Candidate]]] = {}
     for each in prepared:
         if not isinstance(each, str):
@@ -167,8 +170,8 @@ def audit(
 
     def measured(own: Bench) -> Audit:
         tally = collect(items, "gpu", own, kept, seconds=seconds, report=report)
-        told = tuple(_audited(row, each, kept, own.device) for row, each in zip(found, prepared, strict=True))
-        return Audit(own.device, told, tally.left)
+        audited = (_audited(row, each, kept, own.device) for row, each in zip(selected, prepared, strict=True))
+        return Audit(own.device, tuple(audited), tally.left)
 
     if bench is not None:
         return measured(bench)
@@ -228,8 +231,8 @@ def _audited(
     )  # fmt: skip
     if isinstance(prepared, str):
         return Audited(claim, reason=prepared)
-    found = catalogue.get(*prepared, device)
-    return Audited(claim, found, "" if found else "it was not reached in time, or the machine was disturbed")
+    outcome = catalogue.get(*prepared, device)
+    return Audited(claim, outcome, "" if outcome else "it was not reached in time, or the machine was disturbed")
 
 
 def disagreements(rows: Iterable[Audited], count: int) -> list[Audited]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.options import count, positive
+from foretell.cli.options import count, time_limit_option
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -25,16 +25,7 @@ def audit(
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="A Parquet file, one row per published kernel.", show_default=False)
     ],
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            metavar="SECONDS",
-            callback=positive,
-            help="Start no measurement after that time.",
-            show_default="no limit",
-        ),
-    ] = None,
+    seconds: Annotated[float | None, time_limit_option("measurement")] = None,
     rows: Annotated[
         int | None,
         typer.Option(metavar="N", callback=count, help="Maximum number of rows, spread evenly over the table."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.options import positive
+from foretell.cli.options import time_limit_option
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -22,16 +22,7 @@ NO_GPU = "collect on a machine with a GPU, or plan for the CPU: foretell data pl
 def collect(
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan, made by `foretell data plan`.")],
     into: Annotated[Path, typer.Option(metavar="FILE", help="The catalogue to append to (SQLite), created if absent.")],
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            metavar="SECONDS",
-            callback=positive,
-            help="Start no measurement after this time.",
-            show_default="no limit",
-        ),
-    ] = None,
+    seconds: Annotated[float | None, time_limit_option("measurement")] = None,
     corpus: Annotated[
         Path, typer.Option(metavar="FOLDER", help="A corpus whose candidates are not measured again.")
     ] = Path("data"),

@@ -15,7 +15,7 @@ from foretell.cli import names
 from foretell.cli.corpus import no_corpus
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.group import help_alone
-from foretell.cli.options import CorpusFolder, Seed, count, natural, positive
+from foretell.cli.options import CorpusFolder, Seed, count, natural, time_limit_option
 from foretell.cli.output import AsJson, command_line, document, people, progress_console
 
 if TYPE_CHECKING:
@@ -243,16 +243,7 @@ def rebuild(
     features: Annotated[
         Path, typer.Argument(metavar="FILE", help="JSON lines of features, created if absent, else continued.")
     ],
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            metavar="SECONDS",
-            callback=positive,
-            help="Start no build after this time.",
-            show_default="no limit",
-        ),
-    ] = None,
+    seconds: Annotated[float | None, time_limit_option("build")] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the features in FILE into the corpus; build nothing.")
     ] = False,

@@ -122,6 +122,17 @@ def budget_option(name: str, panel: str, help: str) -> Any:
     )
 
 
+def time_limit_option(work: str) -> Any:
+    """After how many seconds no more of some work is started."""
+    return typer.Option(
+        "--seconds",
+        metavar="SECONDS",
+        callback=positive,
+        help=f"Start no {work} after this time.",
+        show_default="no limit",
+    )
+
+
 def policy_option(panel: str, otherwise: str = "") -> Any:
     return typer.Option(
         "--policy",

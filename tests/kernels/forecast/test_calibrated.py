@@ -16,7 +16,7 @@ from foretell.kernels.devices import described
 from foretell.kernels.forecast import CalibratedForecaster, make
 from foretell.kernels.forecast.calibrated import shipped
 from foretell.kernels.forecast.evidence import evidence
-from foretell.kernels.forecast.model import BadModel
+from foretell.kernels.forecast.model_file import BadModel
 from foretell.kernels.forecast.program import compared_times
 from foretell.kernels.forecast.residual import KINDS, Residual, group_of
 from foretell.kernels.measurement import Status

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from foretell.kernels.forecast.memory import NOTHING, Memory, Remembered
-from foretell.kernels.forecast.model import BadModel, Model
+from foretell.kernels.forecast.model import Model
+from foretell.kernels.forecast.model_file import BadModel
 from foretell.kernels.forecast.trained import shipped
 
 COLUMNS = ("a", "b", "c")

@@ -13,7 +13,8 @@ from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.devices import described, names
 from foretell.kernels.forecast import TrainedForecaster, make
 from foretell.kernels.forecast.explain import explain
-from foretell.kernels.forecast.model import BadModel, Model
+from foretell.kernels.forecast.model import Model
+from foretell.kernels.forecast.model_file import BadModel
 from foretell.kernels.forecast.trained import shipped
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Status

@@ -7,20 +7,17 @@ out: of operations it knew, of other operations, and of families it had never se
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from itertools import repeat
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.kernels.forecast import model_file
 from foretell.kernels.forecast.memory import NOTHING, Memory
 from foretell.trees import FloatArray, Trees
 
@@ -31,10 +28,6 @@ LEAST_SCALE_LOG2 = 0.02
 WIDER_PER_SHARE = 4.0  # a row with a quarter of its columns outside what was seen has twice the spread
 WIDEST = 3.0
 ESTIMATE = "relative.time_together"  # the column with what a dry run says, in log2 over the floor
-
-
-class BadModel(ValueError):
-    """The file is not a model of this version."""
 
 
 @dataclass(frozen=True)
@@ -137,31 +130,15 @@ class Model:
             "references": self.references,
             "about": self.about,
         }
-        arrays["head"] = np.frombuffer(json.dumps(head, sort_keys=True).encode(), dtype=np.uint8)
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
-            np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]
-        partial.replace(path)
+        model_file.save(path, head, arrays)
 
     @staticmethod
     def load(path: Path | None = None) -> Model:
         """The model of a file, or the one that is shipped; BadModel where the file is none."""
-        try:
-            if path is None:
-                place = resources.files("foretell.kernels.forecast") / "models" / "default.npz"
-                with resources.as_file(place) as found:
-                    return Model._read(found)
-            return Model._read(path)
-        except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile, zlib.error) as error:
-            raise BadModel(f"{path or 'the shipped file'} is not a model of this version: {error}") from error
+        return model_file.load(path, "default.npz", FORMAT, Model._read)
 
     @staticmethod
-    def _read(path: Path) -> Model:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(arrays["head"].tobytes())
-        if head["format"] != FORMAT:
-            raise ValueError(f"format {head['format']}, expected {FORMAT}")
+    def _read(head: Any, arrays: model_file.Arrays) -> Model:
         tiers = {}
         for key, told in head["tiers"].items():
             tiers[key] = Tier(

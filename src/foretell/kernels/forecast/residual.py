@@ -5,22 +5,19 @@ Stored as one file of plain arrays. Rows are named numbers (`evidence`); each en
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import repeat
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.belief import Forecast
-from foretell.kernels.forecast.model import LEAST_SCALE_LOG2, LEVELS, BadModel
+from foretell.kernels.forecast import model_file
+from foretell.kernels.forecast.model import LEAST_SCALE_LOG2, LEVELS
 from foretell.kernels.forecast.roofline import CERTAIN
 from foretell.kernels.measurement import Status
 from foretell.trees import FloatArray, Trees
@@ -129,11 +126,7 @@ class Residual:
             "shares": self.shares,
             "about": self.about,
         }
-        arrays["head"] = np.frombuffer(json.dumps(head, sort_keys=True).encode(), dtype=np.uint8)
-        partial = path.with_suffix(".partial")
-        with partial.open("wb") as file:
-            np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]
-        partial.replace(path)
+        model_file.save(path, head, arrays)
 
     def _ensembles(self) -> dict[str, Ensemble]:
         levels = {f"{LEVEL}{i}": level for i, level in enumerate(self.levels)}
@@ -142,22 +135,10 @@ class Residual:
     @staticmethod
     def load(path: Path | None = None) -> Residual:
         """The model of a file, or the one that is shipped. Raises BadModel if it cannot be read."""
-        try:
-            if path is not None:
-                return Residual._read(path)
-            place = resources.files("foretell.kernels.forecast") / "models" / "residual.npz"
-            with resources.as_file(place) as found:
-                return Residual._read(found)
-        except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile, zlib.error) as error:
-            raise BadModel(f"{path or 'the shipped file'} is not a model of this version: {error}") from error
+        return model_file.load(path, "residual.npz", FORMAT, Residual._read)
 
     @staticmethod
-    def _read(path: Path) -> Residual:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(arrays["head"].tobytes())
-        if head["format"] != FORMAT:
-            raise ValueError(f"format {head['format']}, expected {FORMAT}")
+    def _read(head: Any, arrays: model_file.Arrays) -> Residual:
         found = {
             name: Ensemble(tuple(columns), Trees.from_arrays(name, arrays)) for name, columns in head["columns"].items()
         }

@@ -1,0 +1,53 @@
+"""Trained models as files: plain arrays, and a head in JSON with the format's number."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[Any]]
+T = TypeVar("T")
+
+
+class BadModel(ValueError):
+    """The file is not a model of this version."""
+
+
+def save(path: Path, head: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write a model, all or nothing."""
+    encoded = np.frombuffer(json.dumps(head, sort_keys=True).encode(), dtype=np.uint8)
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        np.savez_compressed(file, **dict(sorted({**arrays, "head": encoded}.items())))  # type: ignore[arg-type]
+    partial.replace(path)
+
+
+def load(path: Path | None, shipped: str, version: int, read: Callable[[Any, Arrays], T]) -> T:
+    """What `read` makes of the head and arrays of a file, or of the shipped one of that name.
+
+    Raises BadModel if the file cannot be read, is of another version, or `read` finds it inconsistent.
+    """
+    try:
+        if path is not None:
+            return _load(path, version, read)
+        with resources.as_file(resources.files("foretell.kernels.forecast") / "models" / shipped) as place:
+            return _load(place, version, read)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile, zlib.error) as error:
+        raise BadModel(f"{path or 'the shipped file'} is not a model of this version: {error}") from error
+
+
+def _load(path: Path, version: int, read: Callable[[Any, Arrays], T]) -> T:
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    head = json.loads(arrays["head"].tobytes())
+    if head["format"] != version:
+        raise ValueError(f"format {head['format']}, expected {version}")
+    return read(head, arrays)
