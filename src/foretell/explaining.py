@@ -21,6 +21,7 @@ _POOR = 0.75  # coalescing or use of banks below this is worth a line
 _FEW_WAVES = 1.0
 _LOW_OCCUPANCY = 0.25
 _IDLE = 0.5
+_MANY_PASSES = 2.0  # times as long as its views take to be read and written once: a library call worth a line
 
 
 @dataclass(frozen=True)
@@ -238,6 +239,7 @@ def _detail(step: Part) -> str:
 
 def _findings(told: Account) -> list[str]:
     """Sentences on what stands out, of the candidate where there is one, else of the reference."""
+    from foretell.kernels.cost.breakdown import LIBRARY_CALL
     from foretell.report.numbers import size
 
     side = told.candidate or told.reference
@@ -253,7 +255,13 @@ def _findings(told: Account) -> list[str]:
         found.append(f"{overhead / side.seconds:.0%} of its time is launch overhead: fewer, larger steps")
     for step in side.parts[:MOST_STEPS]:
         kernel = step.kernel
-        if kernel is None or step.seconds < 0.1 * side.seconds:
+        if step.seconds < 0.1 * side.seconds:
+            continue
+        once_s = step.moved_bytes / told.device.bandwidth_bytes_per_s
+        if step.kind == LIBRARY_CALL and step.limit == "memory" and step.seconds > _MANY_PASSES * once_s > 0:
+            times = f"{step.seconds / once_s:.2g} times as long as reading and writing its tensors once"
+            found.append(f"{step.name} takes {times}: one kernel that passes over them once may be faster")
+        if kernel is None:
             continue
         for kind, share in (("loads", kernel.load_coalescing), ("stores", kernel.store_coalescing)):
             if share is not None and share < _POOR:

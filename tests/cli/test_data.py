@@ -34,7 +34,7 @@ def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.Mo
     assert told["measured"] == 2 and told["left"] == 0
     assert "2 rows in corpus_cpu.parquet" in _run("data", "import", catalogue, "--data", folder)
     stats = _run("data", "stats", "--data", folder)
-    assert "2 candidates of 1 operations" in stats and "row_sum" in stats and "p90 / p10" in stats
+    assert "2 candidates of 1 operation" in stats and "row_sum" in stats and "p90 / p10" in stats
     assert not set(stats) & set("{}'")
     assert json.loads(_run("data", "stats", "--data", folder, "--json"))["operations"] == 1
     assert "2 rows verified" in _run("data", "verify", "--data", folder)

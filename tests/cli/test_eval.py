@@ -31,7 +31,7 @@ def test_the_usual(invoke: Invoke, corpus: Path, own_place: Path) -> None:
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert "held_operation: 30 candidates of 2 operations, 6 failures" in said
-    assert "held_family: 15 candidates of 1 operations" in said
+    assert "held_family: 15 candidates of 1 operation" in said
     assert all(name in said for name in ("constant", "random", "roofline", "Spearman", "recovery at 5 %"))
     told = json.loads((own_place / "e.json").read_text())
     assert told["settings"] == {
@@ -95,7 +95,7 @@ def test_a_table_of_others(invoke: Invoke, corpus: Path, own_place: Path, tmp_pa
     assert found["settings"]["tier"] == "source"
     assert {r["split"] for r in found["results"]} == {"all"} and found["results"][0]["candidates"] == 27
     one = invoke("eval", "--data", foreign, "--forecaster", "roofline", "--split", "one", "--resamples", "5")
-    assert one.exit_code == 0 and "one: 9 candidates of 1 operations" in one.output
+    assert one.exit_code == 0 and "one: 9 candidates of 1 operation" in one.output
 
 
 def test_a_table_of_others_split_by_a_file_is_reported_by_gpu_and_logged(

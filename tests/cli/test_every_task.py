@@ -184,6 +184,18 @@ def test_what_cannot_run_is_said_so(forms: dict[str, tuple[str, str]], invoke: I
 
 
 @pytest.mark.usefixtures("recorded_here")
+def test_library_calls_of_several_passes_are_named(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    Path("rows.py").write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.logsumexp(x, dim=1)\n\n\ndef get_inputs():\n    return [torch.randn(8192, 4096)]\n\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    told = invoke("explain", "rows.py").stdout
+    assert "logsumexp takes" in told and "times as long as reading and writing its tensors once" in told, told
+    assert "times as long" not in invoke("explain", "softmax", "--device", "h200").stdout
+
+
+@pytest.mark.usefixtures("recorded_here")
 def test_a_plain_program_of_torch_is_not_likely_to_fail(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
     steps = "e = torch.exp(x - x.amax(dim=1, keepdim=True))\n    return e / e.sum(dim=1, keepdim=True)\n"
     Path("plain.py").write_text(f"import torch\n\n\ndef kernel(x):\n    {steps}")

@@ -42,7 +42,7 @@ def list_(
         return
     from rich.table import Table
 
-    from foretell.report.numbers import times
+    from foretell.report.numbers import count, times
 
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for heading in ("task", "candidates", "rows", "failed", "best", "device"):
@@ -56,7 +56,9 @@ def list_(
         console.print(table)
         console.print()
     candidates, rows = sum(group.candidates for group in groups), sum(group.rows for group in groups)
-    console.print(f"{candidates} candidates in {rows} rows of {known.path}", markup=False, soft_wrap=True)
+    console.print(
+        f"{count(candidates, 'candidate')} in {count(rows, 'row')} of {known.path}", markup=False, soft_wrap=True
+    )
 
 
 @catalogue.command()

@@ -149,11 +149,12 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from foretell.report.numbers import seconds, times
+    from foretell.report.numbers import count, seconds, times
 
     console = people()
+    operations, families = count(stats["operations"], "operation"), count(stats["families"], "family", "families")
     console.print(
-        f"{stats['candidates']:,} candidates of {stats['operations']:,} operations in {stats['families']:,} families; "
+        f"{count(stats['candidates'], 'candidate')} of {operations} in {families}; "
         f"{seconds(stats['device_s'])} of device time, {seconds(stats['build_s'])} of building\n",
         soft_wrap=True,
     )

@@ -11,7 +11,7 @@ from foretell.cli.output import people
 from foretell.kernels.evaluate.figures import FIGURES, MAIN, POOLED
 from foretell.kernels.evaluate.result import Part, Result
 from foretell.report.evaluation import best, shown
-from foretell.report.numbers import percent, seconds
+from foretell.report.numbers import count, percent, seconds
 
 # Figures by GPU and data set that fit beside each other; the JSON document has all of them.
 _HEADINGS = {
@@ -27,7 +27,8 @@ def show(results: Sequence[Result], foreign: bool) -> None:
     for split in dict.fromkeys(r.split for r in results):
         ours = [r for r in results if r.split == split]
         one = ours[0]
-        head = f"{split}: {one.candidates} candidates of {one.operations} operations, {one.failures} failures"
+        judged = f"{count(one.candidates, 'candidate')} of {count(one.operations, 'operation')}"
+        head = f"{split}: {judged}, {count(one.failures, 'failure')}"
         table = Table(title=head, title_justify="left", title_style="bold", caption_justify="left")
         if one.operations == 1:
             table.caption = "A single operation does not show how far figures move on others: no intervals."

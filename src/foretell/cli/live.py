@@ -18,7 +18,7 @@ from foretell.kernels.measurement import Measurement
 from foretell.kernels.profiles import Budgets
 from foretell.kernels.search import Event, Finished, Measured, Round, RunState, Verified
 from foretell.report.candidates import KINDS, forecast_text, short
-from foretell.report.numbers import seconds, times
+from foretell.report.numbers import count, seconds, times
 
 LAST_DECISIONS = 5
 REFRESH_PER_S = 4
@@ -202,10 +202,10 @@ class PlainView:
         match event:
             case Round():
                 waiting = sum(state.nodes[i].build.ok for i in state.pending)
-                candidates = f"{len(event.children) or 'no'} new candidates"
+                candidates = count(len(event.children), "new candidate") if event.children else "no new candidates"
                 earlier = f" ({len(event.again)} of earlier rounds)" if event.again else ""
                 self._say(
-                    f"round {event.round + 1}: {candidates}, {waiting} to measure{earlier}; so far "
+                    f"round {event.round + 1}: {candidates}, {waiting} to measure{earlier}; in all "
                     f"{state.measured} measured, {state.trusted} trusted, {state.dropped} dropped"
                 )
             case Measured() if state.best is not None and state.best.id != self._best and state.best.id == event.id:

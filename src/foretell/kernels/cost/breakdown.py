@@ -15,6 +15,7 @@ from foretell.kernels.device import Device
 from foretell.kernels.profiles import STEP_MODEL
 from foretell.kernels.program import Copy, Fill, Launch, LibraryCall, Program, View
 
+LIBRARY_CALL = "library call"  # a kind of Part
 _GATHERS = frozenset({"embedding", "index", "index_select", "gather", "_unsafe_index", "take"})
 
 
@@ -61,7 +62,7 @@ def _part(program: Program, device: Device, time: StepTime) -> Part:
     seconds, limit = time.us * 1e-6, _limit(time.us, time.parts_us)
     match step:
         case LibraryCall():
-            return Part(time.label, "library call", seconds, flops_of(step), _moved_bytes(step), limit, time.basis)
+            return Part(time.label, LIBRARY_CALL, seconds, flops_of(step), _moved_bytes(step), limit, time.basis)
         case Launch():
             kernel = kernel_of(program, step, device)
             return Part(time.label, "kernel", seconds, 0.0, kernel.traffic_bytes, limit, time.basis, kernel)
