@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="checks at a time")
     parser.add_argument("--status", type=Path, help="write counts and reasons to this file")
     arguments = parser.parse_args()
-    rows = real.read(arguments.data)
+    rows = [row | {"stripped": real.shown(row["source"])} for row in real.read(arguments.data)]
     faulty = add(arguments.folder, rows) if arguments.folder else []
     real.write(arguments.data, rows)
     check_all(rows, arguments.data, arguments.seconds, arguments.processes)

@@ -142,3 +142,10 @@ def test_names_that_tell_are_made_plain_and_others_left() -> None:
     assert "naive" not in shown and shown.count("conv_some") == 2
     assert "x.fast_path" in shown and "__fdividef" in shown
     assert stripped("int broken_sum = 0; // slow", "cpp") == "int some_sum = 0;"
+
+
+def test_a_bare_cuda_file_keeps_its_preprocessor_lines_and_options_their_names() -> None:
+    file = "#include <cuda.h>\n#define N 4 // slow\n/* why */ __global__ void k(float* x) { x[0] = N; }\n"
+    assert stripped(file, "cuda").splitlines()[:2] == ["#include <cuda.h>", "#define N 4"]
+    assert "why" not in stripped(file, "cuda")
+    assert stripped('flags = ["--use_fast_math"]', "cuda") == 'flags = ["--use_fast_math"]'

@@ -38,8 +38,8 @@ _C_TOKENS = re.compile(
 
 _WORDS = "naive|slow|fast|optimi[sz]ed|baseline|wrong|broken|buggy"
 _TELLING = re.compile(_WORDS, re.IGNORECASE)
-# A name with such a word in it. Intrinsics (`__fast...`) and library functions (`.fast_expf`) keep their names.
-TELLING_NAME = re.compile(rf"(?<!\w)(?!__)(?<!\.(?=fast_))\w*(?:{_WORDS})\w*", re.IGNORECASE)
+# A name with such a word in it. Intrinsics (`__fast...`), library functions (`.fast_expf`) and nvcc's option keep theirs.
+TELLING_NAME = re.compile(rf"(?<!\w)(?!__)(?!use_fast_math\b)(?<!\.(?=fast_))\w*(?:{_WORDS})\w*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,9 @@ class Candidate:
 
 def strip_comments(source: str, language: str) -> str:
     """The source without comments and docstrings, those of CUDA text within Python included."""
-    return _strip_python(source) if language in PYTHON_LANGUAGES else _strip_c(source)
+    if language not in PYTHON_LANGUAGES or (language == "cuda" and not _is_python(source)):
+        return _strip_c(source)  # a bare CUDA file too, whose preprocessor lines Python would take for comments
+    return _strip_python(source)
 
 
 def stripped(source: str, language: str) -> str:

@@ -45,6 +45,11 @@ def kernel_language(source: str) -> str:
     return "torch" if not languages else languages[0] if len(languages) == 1 else "mixed"
 
 
+def shown(source: str) -> str:
+    """What forecasters see of a source."""
+    return stripped(source, language_of(source))
+
+
 def candidate_of(row: Mapping[str, Any]) -> Candidate:
     """The candidate that a row describes, as the bench and the forecasters know it."""
     return Candidate(row["task"], language_of(row["source"]), row["source"])
@@ -71,7 +76,7 @@ def schema() -> Any:
 def new_row(problem: str, reference: str, source: str, kind: str, number: int, parent: str | None) -> dict[str, Any]:
     """A row that was not checked yet: `recorded` is None. `parent` is the id of a row of the same problem."""
     row: dict[str, Any] = {"problem": problem, "task": task_of(problem, reference), "reference": reference}
-    row |= {"source": source, "language": kernel_language(source), "stripped": stripped(source, language_of(source))}
+    row |= {"source": source, "language": kernel_language(source), "stripped": shown(source)}
     row |= {"author": AUTHOR, "kind": kind, "number": number, "parent": parent, "licence": LICENCE}
     row |= {"recorded": None, "refusal": "", "message": "", "launches": None, "library_calls": None}
     return row | {"interpreter": NOT_RUN, "difference": "", "id": candidate_of(row).likeness}
@@ -168,7 +173,7 @@ def problems(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _faults(row: Mapping[str, Any], ids: Mapping[str, Mapping[str, Any]], split: str, near: str) -> Iterator[str]:
     if candidate_of(row).likeness != row["id"]:
         yield "its id is not that of its source"
-    if row["stripped"] != stripped(row["source"], language_of(row["source"])):
+    if row["stripped"] != shown(row["source"]):
         yield "its stripped source is not its source stripped"
     for name, allowed in (("kind", KINDS), ("language", KERNEL_LANGUAGES), ("interpreter", VERDICTS)):
         if row[name] not in allowed:
