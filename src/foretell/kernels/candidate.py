@@ -38,7 +38,7 @@ _C_TOKENS = re.compile(
 
 _WORDS = "naive|slow|fast|optimi[sz]ed|baseline|wrong|broken|buggy"
 _TELLING = re.compile(_WORDS, re.IGNORECASE)
-# A name with such a word in it. Intrinsics (`__fast...`), library functions (`.fast_expf`) and nvcc's option keep theirs.
+# A name with such a word in it. Intrinsics (`__fast...`), library functions (`.fast_expf`) and nvcc's option keep it.
 TELLING_NAME = re.compile(rf"(?<!\w)(?!__)(?!use_fast_math\b)(?<!\.(?=fast_))\w*(?:{_WORDS})\w*", re.IGNORECASE)
 
 
