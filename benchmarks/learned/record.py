@@ -1,7 +1,7 @@
 """Recordings that the learning forecaster needs beside those of `benchmarks.programs.record`: our own kernels on an
 H200, and rows of the shared table that failed.
 
-    python -m benchmarks.learned.record [--table TABLE.parquet] [--processes 16] [--seconds 250]
+    python -m benchmarks.learned.record [--table TABLE.parquet] [--only IDS.txt] [--processes 16] [--seconds 250]
 
 No GPU is needed. Recordings go to the user's cache (`FORETELL_CACHE`); what is there already is skipped, so the command
 can be stopped and resumed. `benchmarks.programs.follow` then makes their dry runs. Nothing of held-out problems is
@@ -53,14 +53,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, help="the shared table; default: our own kernels alone")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--start", type=int, default=0, help="leave out so many recordings, which were made elsewhere")
+    parser.add_argument("--only", type=Path, help="a file with the ids of our own kernels to record, one in a line")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no recording after that time")
     arguments = parser.parse_args()
-    todo = list(real_jobs(real.read(arguments.data)))
+    kernels = real.read(arguments.data)
+    if arguments.only:
+        ids = set(arguments.only.read_text().split())
+        kernels = [kernel for kernel in kernels if kernel["id"] in ids]
+    todo = list(real_jobs(kernels))
     todo += jobs(failed_rows(arguments.table)) if arguments.table else ()
     print(f"{len(todo)} recordings", flush=True)
-    record_all(todo[arguments.start :], arguments.processes, arguments.seconds)
+    record_all(todo, arguments.processes, arguments.seconds)
 
 
 if __name__ == "__main__":
