@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from foretell.kernels.evaluate.pools import Pool, make_pool, measurement_of
 from foretell.kernels.forecast.calibrated import evidence_of
 from foretell.kernels.forecast.program import PROBLEM, ProgramForecaster
 from foretell.kernels.languages.python_source import language_of
+from foretell.kernels.measurement import Cost
 from foretell.kernels.protocols import Subject
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.tasks import kernelbench
@@ -94,7 +95,9 @@ def _real_pool(name: str, kernels: Sequence[Mapping[str, Any]], measured: Mappin
         parents = (kernel["parent"],) if kernel["parent"] else ()
         language = language_of(kernel["source"])
         candidate = Candidate(task.key, language, kernel["stripped"], Origin("model"), parents)
-        pairs.append((Subject(candidate, original=kernel["source"]), measurement_of(measured[kernel["id"]])))
+        label = measured[kernel["id"]]
+        outcome = replace(measurement_of(label), cost=Cost(device_s=label["device_s"] or 0.0))
+        pairs.append((Subject(candidate, original=kernel["source"]), outcome))
     return make_pool(name, name, task, described("h200"), [kernel["id"] for kernel in kernels], pairs, origin="own")
 
 

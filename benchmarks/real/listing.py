@@ -10,6 +10,7 @@ from benchmarks.own_problems import REFUSED
 from foretell.kernels.tasks.texts import constants, parsed
 
 FOLDER = Path("benchmarks/real/problems")
+POOL_NUMBERS = range(500, 540)  # kernels of the paper's experiment, 40 for a problem by pool_prompt.md
 FORMS = ("list_", "keyword_", "nested_", "inplace_", "scripted_", "scalars_")  # these test forms, not speed
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks.learned import ask, experiment
@@ -14,7 +15,7 @@ from foretell.belief import Forecast
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.devices import described
 from foretell.kernels.evaluate.pools import make_pool
-from foretell.kernels.measurement import Measurement, Status
+from foretell.kernels.measurement import Cost, Measurement, Status
 from foretell.kernels.protocols import Subject
 from foretell.kernels.tasks import kernelbench
 from foretell.lm.files import REQUESTS
@@ -35,46 +36,84 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-RNG = np.random.default_rng(0)
 
 
-def _choice(speedups: tuple[float, ...], medians: tuple[float, ...], std: float = 0.1) -> experiment.Choice:
+def _choice(
+    speedups: tuple[float, ...], medians: tuple[float, ...], std: float = 0.1, device_s: float = 1.0
+) -> experiment.Choice:
+    each = _known("pool", tuple(math.log2(s) if s else -math.inf for s in speedups), device_s)
     forecasts = tuple(Forecast.from_normal(m, std, 0.1) for m in medians)
-    count = len(speedups)
-    return experiment.Choice("pool", speedups, forecasts, tuple(range(count)), (1.0,) * count)
+    return experiment.Choice(
+        each.pool, tuple(range(len(speedups))), dict.fromkeys(("program", "calibrated"), forecasts)
+    )
+
+
+def _order(choice: experiment.Choice, arm: str, seed: int = 0) -> list[int]:
+    ids = [subject.candidate.id for subject in choice.pool.subjects]
+    state = experiment.searched(choice, experiment.ARMS[arm], seed)
+    return [ids.index(subject.candidate.id) for subject, _ in state.lessons]
 
 
 def test_orders_of_the_arms() -> None:
-    pool = _choice((1.0, 4.0, 2.0), (0.0, 1.0, 2.0))
-    assert experiment.written(pool, RNG) == [0, 1, 2] and experiment.newest(pool, RNG) == [2, 1, 0]
-    assert experiment.top(pool, RNG) == [2, 1, 0]
-    assert sorted(experiment.at_random(pool, RNG)) == [0, 1, 2]
+    choice = _choice((1.0, 4.0, 2.0), (0.0, 1.0, 2.0))
+    assert _order(choice, "written") == [0, 1, 2] and _order(choice, "newest") == [2, 1, 0]
+    assert _order(choice, "top") == [2, 1, 0]
+    assert len({tuple(_order(choice, "random", seed)) for seed in range(8)}) > 1
 
 
 def test_value_prefers_what_may_still_be_better_than_what_was_measured() -> None:
     """After the first, a doubtful candidate with room above the best comes before a sure one just below it."""
-    sure, doubtful = Forecast.from_normal(1.9, 0.01, 0.1), Forecast.from_normal(1.5, 1.5, 0.1)
-    first = Forecast.from_normal(3.0, 0.1, 0.1)
-    pool = experiment.Choice("pool", (4.0, 3.7, 6.0), (first, sure, doubtful), (0, 1, 2), (1.0,) * 3)
-    assert experiment.value(pool, RNG) == [0, 2, 1] and experiment.top(pool, RNG) == [0, 1, 2]
+    choice = _choice((8.0, 3.7, 12.0), (3.0, 1.9, 1.5))
+    said = (
+        Forecast.from_normal(3.0, 0.1, 0.1), Forecast.from_normal(1.9, 0.01, 0.1), Forecast.from_normal(1.5, 3.0, 0.1)
+    )  # fmt: skip
+    choice = replace(choice, forecasts={"program": said})
+    assert _order(choice, "value_unlearned")[:2] == [0, 2] and _order(choice, "top") == [0, 1, 2]
 
 
-def test_outcome_of_an_order() -> None:
-    pool = _choice((1.0, 0.0, 3.9, 4.0), (0.0,) * 4)
-    found = experiment.outcome(pool, [0, 1, 2, 3])
-    assert found["until_5"] == 3 and found["until_20"] == 3 and found["first_third"] == 0.25
-    best_first = experiment.outcome(pool, [3, 2, 1, 0])
-    assert best_first["until_5"] == 1 and best_first["mean_over_seconds"] == 1.0
-    assert found["mean_over_seconds"] == pytest.approx((0.25 + 0.25 + 3.9 / 4) / 3)
+def test_value_learns_from_what_it_measured() -> None:
+    """All are slower than forecast: what is forecast of the later ones is less, unless nothing is learnt."""
+    choice = _choice((1.0, 1.1, 1.2, 0.9, 0.8, 1.0), (2.0,) * 6, std=1.0)
+    said = {
+        arm: [node.forecast.median for node in experiment.searched(choice, experiment.ARMS[arm], 0).nodes.values()]
+        for arm in ("value", "value_unlearned")
+    }
+    assert min(said["value"]) < 1.0 and set(said["value_unlearned"]) == {2.0}
 
 
-def _known(name: str, log2: tuple[float, ...]) -> Known:
+def test_outcome_of_a_search() -> None:
+    choice = _choice((1.0, 0.0, 3.9, 4.0), (0.0,) * 4)
+    found = experiment.outcome(choice, experiment.searched(choice, experiment.ARMS["written"], 0))
+    assert found["until_5"] == 3 and found["until_20"] == 3 and found["until_2"] == 4
+    assert found["first_third"] == 0.25 and found["third_of_seconds"] == 0.25 and found["measured"] == 4
+    newest = experiment.outcome(choice, experiment.searched(choice, experiment.ARMS["newest"], 0))
+    assert newest["until_5"] == 1 and newest["curve"][4] == 1.0 and newest["curve"][3] == 0.0  # 1 of 4 seconds
+
+
+def test_what_was_stated_is_kept_beside_what_came() -> None:
+    choice = _choice((2.0, 0.0, 8.0), (1.0, 1.0, 1.0), std=0.1)
+    lines = experiment.stated(experiment.searched(choice, experiment.ARMS["top"], 0))
+    assert sum(line["failed"] for line in lines) == 1
+    assert [line["covered"] for line in lines if "covered" in line] in ([1.0, 0.0], [0.0, 1.0])
+
+
+def test_report_of_the_experiment() -> None:
+    choices = [_choice((1.0, 2.0, 4.0), (0.0, 1.0, 2.0)) for _ in range(2)]
+    report = experiment.compared(choices, seeds=2)
+    assert report["arms"]["top"]["top_tenth"]["value"] == 1.0
+    assert report["value less"]["written"]["first_third"]["value"] == 0.75
+    assert len(report["curves"]["value"]) == len(experiment.GRID) and report["calibration"]["written"] is None
+
+
+def _known(name: str, log2: tuple[float, ...], device_s: float = 1.0) -> Known:
     task = kernelbench.from_text(REFERENCE, "problem")
     pairs = []
     for i, value in enumerate(log2):
         speedup = 2.0**value
         text = f"class ModelNew:\n    number = {i}\n    name = '{name}'\n"
-        outcome = Measurement(Status.OK, speedup=speedup, low=speedup, high=speedup)
+        outcome = Measurement(Status.OK, "", speedup, speedup, speedup, cost=Cost(device_s=device_s))
+        if not speedup:
+            outcome = Measurement(Status.WRONG, cost=Cost(device_s=device_s))
         pairs.append((Subject(Candidate(task.key, "torch", text)), outcome))
     pool = make_pool(name, name, task, described("h200"), [f"{name}{i}" for i in range(len(log2))], pairs)
     said = tuple(Forecast.from_normal(0.0, 0.5, 0.1) for _ in log2)

@@ -1,7 +1,7 @@
 """How the kernels of `real_kernels.parquet` were measured: `real_labels.parquet` and `real_steps.parquet`.
 
 A label is one kernel on one device with one toolchain. `device_us` and `reference_us` are medians over the paired runs;
-`timed` says how (a graph, or events where it could not be captured).
+`timed` says how (a graph, or events where it could not be captured), `device_s` how long the device was busy with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def schema() -> Any:
     return pa.schema([
         ("id", text), ("device", text), ("toolchain", text), ("status", text), ("message", text), ("speedup", real),
         ("low", real), ("high", real), ("device_us", real), ("reference_us", real), ("pairs", pa.int16()),
-        ("timed", text), ("method", text), ("measured_at", pa.float64()),
+        ("device_s", real), ("timed", text), ("method", text), ("measured_at", pa.float64()),
     ])  # fmt: skip
 
 
