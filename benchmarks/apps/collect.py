@@ -52,16 +52,29 @@ def walks(application: Application) -> tuple[tuple[tuple[int, int], str], ...]:
     return WALKS[len(application.name) % 2]
 
 
-def walked(application: Application, folder: Path, into: Path, steps: int) -> list[Moment]:
+def walk_names(application: Application, round_: int = 1) -> dict[str, tuple[tuple[int, int], str, str]]:
+    """Size, theme and starting path of the walks of a round, by name; each round starts elsewhere."""
+    found = {}
+    for number, (size, theme) in enumerate(walks(application), round_ - 1):
+        name = f"{size[0]}-{theme}" + (f"-{round_}" if round_ > 1 else "")
+        found[name] = size, theme, application.paths[number % len(application.paths)]
+    return found
+
+
+def start_of(application: Application, name: str) -> str:
+    """The path that the walk of a name starts at."""
+    round_ = int(name.split("-")[2]) if name.count("-") > 1 else 1
+    return walk_names(application, round_)[name][2]
+
+
+def walked(application: Application, folder: Path, into: Path, steps: int, round_: int = 1) -> list[Moment]:
     """The moments of walks at three sizes and two themes. A walk that fails is told and left out."""
     from playwright.sync_api import Error
 
     walker = Walker(into, application.name, application.title, Historian(Ocr(threads=1)), say)
     found: list[Moment] = []
     with started(application, folder) as root, browser() as chromium:
-        for number, (size, theme) in enumerate(walks(application)):
-            path = application.paths[number % len(application.paths)]
-            name = f"{size[0]}-{theme}"
+        for name, (size, theme, path) in walk_names(application, round_).items():
             try:
                 with in_browser(chromium, root, application, size, theme) as stage:
                     found += walker.episode(stage, name, path, size, theme, steps)
@@ -70,7 +83,7 @@ def walked(application: Application, folder: Path, into: Path, steps: int) -> li
     return found
 
 
-def collect(application: Application, folder: Path, data: Path, steps: int) -> None:
+def collect(application: Application, folder: Path, data: Path, steps: int, round_: int = 1) -> None:
     """Walk through one application, write its moments, and note how it went."""
     lock = (folder / application.name / ".lock").open("w")  # held until it is closed
     try:
@@ -79,10 +92,10 @@ def collect(application: Application, folder: Path, data: Path, steps: int) -> N
         say(f"{application.name} is being walked through by another process")
         return
     with lock:
-        _collect(application, folder, data, steps)
+        _collect(application, folder, data, steps, round_)
 
 
-def _collect(application: Application, folder: Path, data: Path, steps: int) -> None:
+def _collect(application: Application, folder: Path, data: Path, steps: int, round_: int) -> None:
     into, began_s = half(data, application.name), time.monotonic()
     into.mkdir(parents=True, exist_ok=True)
     entry: dict[str, object] = {"application": application.name}
@@ -92,8 +105,11 @@ def _collect(application: Application, folder: Path, data: Path, steps: int) -> 
 
             moments = walked_desktop(application, folder, into, steps, walks(application))
         else:
-            moments = walked(application, folder, into, steps)
-        write_moments(into, application.name, moments)
+            moments = walked(application, folder, into, steps, round_)
+        recorded = into / FOLDER / f"{application.name}.jsonl"
+        earlier = read_moments(into, application.name) if round_ > 1 and recorded.exists() else []
+        own = {one.episode for one in moments}
+        write_moments(into, application.name, [one for one in earlier if one.episode not in own] + moments)
         entry |= {"moments": len(moments), "episodes": len({one.episode for one in moments})}
     except NotStarted as error:
         entry |= {"fault": str(error)}
@@ -128,7 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of a walk")
+    parser.add_argument("--round", type=int, default=1, help="walk again from elsewhere and keep earlier rounds (web)")
     parser.add_argument("--label", action="store_true", help="walk nowhere")
+    parser.add_argument("--walk-only", action="store_true", help="make no proposals of the walks")
     parser.add_argument("--again", action="store_true", help="walk through what was walked through before")
     options = parser.parse_args(arguments)
     folder, data = options.folder.resolve(), options.data.resolve()
@@ -136,9 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         known = half(data, application.name) / FOLDER / f"{application.name}.jsonl"
         if not (folder / application.name / MARK).exists():
             say(f"{application.name} is not installed")
-        elif options.again or not known.exists():
-            collect(application, folder, data, options.steps)
-    for name in ("dev", "heldout"):
+        elif options.again or options.round > 1 or not known.exists():
+            collect(application, folder, data, options.steps, options.round)
+    for name in () if options.walk_only else ("dev", "heldout"):
         if (data / name / FOLDER).is_dir():
             least = LEAST_RIGHT if name == "heldout" else 0
             say(f"{name}: {label(data / name, least)} proposals")

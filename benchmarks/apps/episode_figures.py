@@ -13,7 +13,11 @@ from benchmarks.apps.split import RESULTS
 from foretell.belief import cluster_bootstrap
 
 FILE = RESULTS / "apps_episodes.json"
-COUNTS = ("steps", "right", "interrupted", "slips", "caught", "other", "other_stopped")
+COUNTS = (
+    *("steps", "right", "interrupted", "slips", "caught", "other", "other_stopped", "wrong_done"),
+    *("pixels_caught", "pixels_interrupted"),
+)
+WAYS = ("beside", "another element")  # kinds of injected mistakes
 
 Outcome = Mapping[str, Any]
 
@@ -42,10 +46,34 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "episodes": len(outcomes),
         "applications": len({one["application"] for one in outcomes}),
         "solved": share(outcomes, lambda one: one["solved"], lambda one: 1),
+        "solved_without_wrong": share(outcomes, lambda one: one["solved"] and not one["wrong_done"], lambda one: 1),
         "slips_caught": share(outcomes, lambda one: one["caught"], lambda one: one["slips"]),
         "right_interrupted": share(outcomes, lambda one: one["interrupted"], lambda one: one["right"]),
+        "pixels_slips_caught": share(outcomes, lambda one: one["pixels_caught"], lambda one: one["slips"]),
+        "pixels_right_interrupted": share(outcomes, lambda one: one["pixels_interrupted"], lambda one: one["right"]),
+        "slips_by_kind": {way: by_kind(outcomes, way) for way in WAYS},
         "counts": {name: sum(one[name] for one in outcomes) for name in COUNTS},
     }
+
+
+def by_kind(outcomes: Sequence[Outcome], way: str) -> dict[str, int]:
+    """Injected mistakes of a kind that the guard saw, and those that it and pixels alone objected to."""
+    entries = [entry for one in outcomes for entry in one["log"] if entry["slip"] == way and entry["verdict"]]
+    return {
+        "slips": len(entries),
+        "caught": sum(entry["verdict"]["intervene"] for entry in entries),
+        "pixels_caught": sum(entry["verdict"]["by_pixels"] for entry in entries),
+    }
+
+
+def success_difference(pairs: Sequence[tuple[bool, Outcome]]) -> Any:
+    """Success with the guard less success without it, on the same tasks, with its 95 % interval by application."""
+    if not pairs:
+        return None
+    gains = np.array([float(one["solved"]) - float(before) for before, one in pairs])
+    groups = np.array([one["application"] for _, one in pairs])
+    found = cluster_bootstrap(lambda g: float(g.mean()), gains, groups=groups, replicates=REPLICATES)
+    return {"difference": round(float(gains.mean()), 4), "interval": [round(found.low, 4), round(found.high, 4)]}
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -58,6 +86,8 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "alone": figures(alone) if alone else None,
         "guarded": figures(guarded) if guarded else None,
         "pairs": len(pairs),
+        "parted": sum(one["parted"] is not None for _, one in pairs),
+        "success_difference": success_difference(pairs),
         "gained": sum(one["solved"] and not before for before, one in pairs),
         "lost": sum(before and not one["solved"] for before, one in pairs),
         "lost_with_an_interruption": sum(

@@ -96,8 +96,7 @@ def _history(found: Mapping[str, Any] | None) -> Iterator[str]:
     }
     for key, title in titles.items():
         cells = (half[key] for half in found.values())
-        told = (f"{o['share']:.3f} of {o['of']} ({o['interval'][0]:.3f} to {o['interval'][1]:.3f})" for o in cells)
-        yield f"| {title} | " + " | ".join(told) + " |"
+        yield f"| {title} | " + " | ".join(map(_share, cells)) + " |"
     wrong = {
         name: made - true
         for name, one in found.get("held_out", {}).get("by_application", {}).items()
@@ -118,19 +117,49 @@ def _history(found: Mapping[str, Any] | None) -> Iterator[str]:
 def _episodes(found: Mapping[str, Any] | None) -> Iterator[str]:
     for half, one in (found or {}).items():
         yield from (f"## Episodes on {half.replace('_', '-')} applications", "")
+        guarded, alone = one["guarded"], one["alone"]
         yield (
-            "A language model plays the goals of the walks (`python -m benchmarks.apps.episodes`); "
-            f"{100 * one['rate'][0]:.0f} % of its right clicks are replaced by slips that it does not know of."
+            f"An independent language model plays {one['pairs']} goals on {alone['applications']} web applications "
+            "(`python -m benchmarks.apps.episodes`): the recorded walks that a script can repeat. It sees screenshots "
+            f"of at most 1280 pixels' width, the goal and its own actions; {100 * one['rate'][0]:.0f} % of its right "
+            "clicks are replaced by clicks beside the target or on another element, which it does not know of. The "
+            "guard enforces and has the evidence of the page; what it would have objected to by pixels alone is "
+            "counted beside it. Until its first objection both variants are the same episode, in which the agent is "
+            "told nothing by the guard; then they part: without the guard the doubted action is executed on a replayed "
+            "application. So the difference is that of its objections; what histories add before the first one is not "
+            "in it. Intervals: 95 %, bootstrap by application."
         )
-        yield from ("", "| | alone | guarded |", "| --- | --- | --- |")
-        sides = [one["alone"], one["guarded"]]
-        yield "| episodes | " + " | ".join("–" if s is None else str(s["episodes"]) for s in sides) + " |"
-        for key in ("solved", "slips_caught", "right_interrupted"):
-            cells = ("–" if s is None or s[key] is None else f"{s[key]['share']:.3f} of {s[key]['of']}" for s in sides)
-            yield f"| {key.replace('_', ' ')} | " + " | ".join(cells) + " |"
+        yield from ("", "| | alone | guarded | guarded, by pixels |", "| --- | --- | --- | --- |")
+        rows = (
+            ("solved", alone["solved"], guarded["solved"], None),
+            ("solved, and nothing wrong done", alone["solved_without_wrong"], guarded["solved_without_wrong"], None),
+            ("injected mistakes caught", None, guarded["slips_caught"], guarded["pixels_slips_caught"]),
+            ("right actions interrupted", None, guarded["right_interrupted"], guarded["pixels_right_interrupted"]),
+        )
+        for title, *cells in rows:
+            yield f"| {title} | " + " | ".join(map(_share, cells)) + " |"
+        counts = guarded["counts"]
+        yield f"| wrong actions carried out | {alone['counts']['wrong_done']} | {counts['wrong_done']} | – |"
+        yield f"| steps | {alone['counts']['steps']} | {counts['steps']} | – |"
+        for way, kind in guarded["slips_by_kind"].items():
+            title = "beside the target" if way == "beside" else f"on {way}"
+            caught = (f"{kind[name]} of {kind['slips']}" for name in ("caught", "pixels_caught"))
+            yield f"| mistakes {title} caught | – | " + " | ".join(caught) + " |"
+        gain = one["success_difference"]
+        low, high = (f"{100 * bound:+.1f}" for bound in gain["interval"])
         yield from (
             "",
-            f"Of {one['pairs']} tasks played both ways {one['gained']} were solved with the guard alone and "
-            f"{one['lost']} without it alone ({one['lost_with_an_interruption']} of them after an interruption).",
+            f"Guarded - alone: {100 * gain['difference']:+.1f} points [{low}, {high}] on {one['pairs']} tasks; "
+            f"{one['parted']} parted, {one['gained']} were solved with the guard alone and {one['lost']} without it "
+            f"alone, {one['lost_with_an_interruption']} of them after a right action was interrupted. Of "
+            f"{counts['other']} proposals of the model's own that were not the next step, {counts['other_stopped']} "
+            "were stopped.",
             "",
         )
+
+
+def _share(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return "–"
+    low, high = found["interval"]
+    return f"{found['share']:.3f} of {found['of']} ({low:.3f} to {high:.3f})"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.apps.episode_figures import summary
-from benchmarks.apps.episodes import hits, is_right, slip, top_at
+from benchmarks.apps.episode_truth import hits, is_right, slip, top_at
 from benchmarks.apps.history import achievements, is_true
 from benchmarks.apps.label import Labeller
 from benchmarks.apps.moment import Moment
@@ -110,6 +110,7 @@ def test_episodes_are_compared_task_by_task() -> None:
     alone = {
         "application": "trac", "episode": "a", "guarded": False, "rate": 0.3, "held_out": False, "solved": False,
         "steps": 3, "right": 2, "interrupted": 0, "slips": 1, "caught": 0, "other": 0, "other_stopped": 0,
+        "wrong_done": 0, "pixels_caught": 0, "pixels_interrupted": 0, "parted": 1, "log": [],
     }  # fmt: skip
     outcomes = [alone, alone | {"episode": "b", "solved": True}]
     outcomes += [
@@ -120,3 +121,5 @@ def test_episodes_are_compared_task_by_task() -> None:
     assert found["guarded"]["slips_caught"]["share"] == 1.0
     assert found["guarded"]["right_interrupted"]["share"] == 0.5
     assert found["alone"]["solved"]["share"] == 0.5
+    assert found["success_difference"]["difference"] == 0.0
+    assert found["parted"] == 2
