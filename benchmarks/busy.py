@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.load import COPY, SPIN, others
 from benchmarks.machine import describe
 from foretell.kernels import library
 from foretell.kernels.bench.cpu import CpuBench, reference_candidate
@@ -42,8 +43,6 @@ from foretell.kernels.task import Task, Tensor, Tolerance, Workload
 
 CONDITIONS = {"load0": 0, "load4": 4, "load12": 12, "three": 0}
 LIBRARY_TASKS = ("softmax", "row_sum", "silu", "transpose", "layernorm", "prefix_sum")
-SPIN = "while True: pass"
-COPY = "import numpy as np\na = np.ones(1 << 22)\nb = a.copy()\nwhile True: np.copyto(b, a)"
 MEASUREMENTS_PER_BENCH = 10
 PAGE = Path("docs/results/busy.md")
 HEAD = """\
@@ -120,17 +119,11 @@ def cases() -> Iterator[tuple[str, Task, Candidate, float]]:
 
 
 @contextmanager
-def others(count: int) -> Iterator[None]:
+def busy(count: int) -> Iterator[None]:
     """That many other processes that never sleep."""
-    programs = [SPIN if i % 2 == 0 else COPY for i in range(count)]
-    processes = [subprocess.Popen([sys.executable, "-c", p], start_new_session=True) for p in programs]
-    time.sleep(2.0 if count else 0.0)
-    try:
+    with others([SPIN if i % 2 == 0 else COPY for i in range(count)]):
+        time.sleep(2.0 if count else 0.0)
         yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def measure(path: Path, runs: int, deadline: float) -> None:
@@ -286,7 +279,7 @@ def main() -> None:
     if arguments.what == "summary":
         return summary(arguments.rows, arguments.output)
     path = arguments.rows / f"{arguments.condition}.jsonl"
-    with others(CONDITIONS[arguments.condition]):
+    with busy(CONDITIONS[arguments.condition]):
         if arguments.what == "demo":
             return demo(path, arguments.runs)
         deadline = time.monotonic() + arguments.seconds

@@ -1,10 +1,12 @@
-"""benchmarks/results/redteam.json from the log of a round of the red team, and its table in docs/threat_model.md.
+"""benchmarks/results/redteam.json from the log of a round of the red team, and the tables that count its attempts.
 
     python -m benchmarks.redteam [LOG ROUND]
 
 LOG has one JSON object per line, as an attacker wrote it: n, area, idea, counted (or why not), outcome (refused or
-through), evidence, repeat. What was done about an attempt that went through is FIXES, below. Without a LOG the table is
-written from redteam.json as it is.
+through), evidence, repeat. What was done about attempts that went through is in benchmarks/redteam_answers.json, by
+round and number: the test that holds one closed, `contract: ` and what the task promises, or `open: ` and why.
+Without a LOG, answers and tables are written anew. Tables are in docs/threat_model.md and, by round, in
+benchmarks/results/trust_rounds.json (for `python -m benchmarks.trust.page`).
 """
 
 from __future__ import annotations
@@ -17,78 +19,105 @@ from pathlib import Path
 from typing import Any
 
 RESULT, PAGE = Path("benchmarks/results/redteam.json"), Path("docs/threat_model.md")
+ANSWERS, ROUNDS = Path("benchmarks/redteam_answers.json"), Path("benchmarks/results/trust_rounds.json")
 BEGIN, END = "<!-- redteam.json -->\n", "<!-- end of redteam.json -->\n"
-AREAS = ("cpu bench", "builders", "recorders", "files")
+AREAS = {
+    "cpu bench": "CPU bench",
+    "gpu bench": "GPU bench",
+    "builders": "builders",
+    "recorders": "recorders",
+    "files": "received files",
+}
 _NOT_COUNTED = "NOT COUNTED"
 _OWN_FILES = re.compile(r" ?\([^()]*\.(?:txt|cpp)\b[^()]*\)|(?<=; )[^;]*\.txt[^;]*; |\b\w+\.txt(?:; |$)")
-_TABLES, _PLANS = "tests/kernels/evaluate/test_pools.py", "tests/kernels/test_corpus.py"
-_TRACES, _INPUTS = "tests/gui/test_trace_received.py", "tests/redteam/test_peeking.py"
-# By round and number: the test that holds it closed, or why it is open.
-FIXES: dict[int, dict[int, str]] = {
-    3: {
-        6: "open: errors without bias stay within the tolerance of a mean",
-        8: _INPUTS,
-        9: _INPUTS,
-        10: "open: variance in one pass is within the tolerance at the means that are drawn",
-        11: "open: arguable, no byte beyond the bins is drawn",
-        14: "tests/redteam/test_cpu.py",
-        15: "open: a slow kernel may hold the bench for as long as its limits allow",
-        22: "open: by design, a kernel may be made for the sizes that the task names",
-        24: _INPUTS,
-        27: "tests/kernels/languages/test_disassembly.py",
-        28: "tests/kernels/test_candidate.py",
-        33: "tests/kernels/languages/test_diagnostics.py",
-        46: "tests/kernels/record/test_job.py",
-        **dict.fromkeys(range(51, 61), _TABLES),
-        **dict.fromkeys(range(61, 65), _TRACES),
-        **dict.fromkeys(range(66, 71), _PLANS),
+_STATES = {"contract: ": "by contract", "open: ": "open"}
+Row = dict[str, Any]
+
+
+def attempts(log: Sequence[str], round_: int, answers: Mapping[str, str]) -> list[Row]:
+    """The attempts of one round; KeyError if one went through and `answers` does not say what was done about it."""
+    return [_attempt(json.loads(line), round_, answers) for line in log if line.strip()]
+
+
+def _attempt(told: Mapping[str, Any], round_: int, answers: Mapping[str, str]) -> Row:
+    row = {
+        "round": round_,
+        "number": told["n"],
+        "area": told["area"],
+        "idea": _OWN_FILES.sub("", told["idea"]),
+        "counted": not told["counted"].startswith(_NOT_COUNTED),
+        "outcome": told["outcome"],
+        "evidence": _OWN_FILES.sub("", told["evidence"]),
+        "repeat": told["repeat"],
     }
-}
+    return answered(row, answers)
 
 
-def attempts(log: Sequence[str], round_: int) -> list[dict[str, Any]]:
-    """The attempts of one round; KeyError if one went through and FIXES does not say what was done about it."""
-    rows = []
-    for line in log:
-        told = json.loads(line)
-        through = told["outcome"] == "through"
-        fix = FIXES[round_][told["n"]] if through else ""
-        rows.append(
-            {
-                "round": round_,
-                "number": told["n"],
-                "area": told["area"],
-                "idea": _OWN_FILES.sub("", told["idea"]),
-                "counted": not told["counted"].startswith(_NOT_COUNTED),
-                "outcome": told["outcome"],
-                "evidence": _OWN_FILES.sub("", told["evidence"]),
-                "repeat": told["repeat"],
-                "state": "refused" if not through else "open" if fix.startswith("open") else "closed",
-                "closed_by": "" if fix.startswith("open") else fix,
-                "open_because": fix.removeprefix("open: ") if fix.startswith("open") else "",
-            }
-        )
-    return rows
+def answered(row: Row, answers: Mapping[str, str]) -> Row:
+    """The attempt with what was done about it: `state`, and `closed_by` (a test) or `because`."""
+    if row["outcome"] != "through":
+        return row | {"state": "refused", "closed_by": "", "because": ""}
+    answer = answers[str(row["number"])]
+    for prefix, state in _STATES.items():
+        if answer.startswith(prefix):
+            return row | {"state": state, "closed_by": "", "because": answer.removeprefix(prefix)}
+    return row | {"state": "closed", "closed_by": answer, "because": ""}
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Counted attempts of every round by area: how many went through, and of those the closed and the open ones."""
-    lines = ["| round | area | attempts counted | went through | closed since | open |", "| --- " * 6 + "|"]
-    for round_ in sorted({row["round"] for row in rows}):
+def counted(rows: Sequence[Row], round_: int, area: str | None = None) -> list[Row]:
+    return [r for r in rows if r["round"] == round_ and r["counted"] and area in (None, r["area"])]
+
+
+def successes(rows: Sequence[Row]) -> int:
+    return sum(row["outcome"] == "through" for row in rows)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Counted attempts of every round by area: how many went through, and what became of those."""
+    head = ("round", "area", "attempts counted", "went through", "closed since", "by contract", "open")
+    lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    rounds = sorted({row["round"] for row in rows})
+    for round_ in rounds:
         for area in AREAS:
-            counted = [r for r in rows if (r["round"], r["area"]) == (round_, area) and r["counted"]]
-            states = [row["state"] for row in counted]
-            closed, still = states.count("closed"), states.count("open")
-            lines.append(f"| {round_} | {area} | {len(counted)} | {closed + still} | {closed} | {still} |")
+            tried = counted(rows, round_, area)
+            states = [row["state"] for row in tried]
+            shown = (states.count(state) for state in ("closed", "by contract", "open"))
+            if tried:
+                cells = (round_, area, len(tried), successes(tried), *shown)
+                lines.append(f"| {' | '.join(map(str, cells))} |")
+    clean = [str(round_) for round_ in rounds if not successes(counted(rows, round_))]
+    lines += ["", f"Of these rounds, without a success: {', '.join(clean) or 'none'}."]
     return "\n".join(lines) + "\n"
 
 
+def by_round(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+    """The rounds for the page on trust: those of `before` that have no list of attempts, and those of `rows`."""
+    listed = sorted({row["round"] for row in rows})
+    found = [row for row in before if row["round"] not in listed]
+    for round_ in listed:
+        tried = counted(rows, round_)
+        target = ", ".join(words for area, words in AREAS.items() if any(row["area"] == area for row in tried))
+        found.append({
+            "round": round_, "target": target, "counted": len(tried), "successes": successes(tried),
+            "reported": "[threat model](../threat_model.md)",
+        })  # fmt: skip
+    return found
+
+
+def _lines(rows: Sequence[Row], indent: str = "") -> str:
+    return "[\n" + ",\n".join(indent + json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n"
+
+
 def main(arguments: Sequence[str]) -> None:
-    rows = json.loads(RESULT.read_text()) if RESULT.exists() else []
+    answers: dict[str, dict[str, str]] = json.loads(ANSWERS.read_text())
+    rows: list[Row] = json.loads(RESULT.read_text())
+    rows = [answered(row, answers.get(str(row["round"]), {})) for row in rows]
     if arguments:
         log, round_ = Path(arguments[0]), int(arguments[1])
-        rows = [row for row in rows if row["round"] != round_] + attempts(log.read_text().splitlines(), round_)
-        RESULT.write_text("[\n" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n]\n")
+        others = [row for row in rows if row["round"] != round_]
+        rows = others + attempts(log.read_text().splitlines(), round_, answers.get(str(round_), {}))
+    RESULT.write_text(_lines(rows))
+    ROUNDS.write_text(_lines(by_round(rows, json.loads(ROUNDS.read_text())), " "))
     before, _, rest = PAGE.read_text().partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}{table(rows)}{END}{rest.partition(END)[2]}")
 

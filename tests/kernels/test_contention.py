@@ -7,29 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.load import SPIN, others
 from foretell.kernels.bench import accounts
 from foretell.kernels.contention import Watch, load_average, usable_cores
 
-SPIN = [sys.executable, "-c", "while True: pass"]
-
-
-@contextmanager
-def _busy(count: int) -> Iterator[list[int]]:
-    processes = [subprocess.Popen(SPIN, start_new_session=True) for _ in range(count)]
-    try:
-        yield [process.pid for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
 
 def test_work_of_others_is_seen_and_ones_own_is_not() -> None:
-    with _busy(usable_cores()) as pids:
+    with others([SPIN] * usable_cores()) as pids:
         time.sleep(0.2)
         foreign, own = Watch(), Watch(lambda: time.process_time() + sum(map(accounts.cpu_s, pids)))
         time.sleep(1.0)
@@ -39,7 +26,7 @@ def test_work_of_others_is_seen_and_ones_own_is_not() -> None:
 
 
 def test_a_process_is_accounted_for_and_a_dead_one_is_harmless() -> None:
-    with _busy(1) as [pid]:
+    with others([SPIN]) as [pid]:
         deadline = time.monotonic() + 30
         while accounts.cpu_s(pid) < 0.1 and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -65,7 +52,8 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_process_is_held_up_unless_it_sleeps_or_stopped_itself() -> None:
-    shell = subprocess.Popen(["sh", "-c", "(while :; do :; done) & sleep 600; true"], start_new_session=True)
+    spin = f"while kill -0 {os.getpid()}; do :; done"
+    shell = subprocess.Popen(["sh", "-c", f"({spin}) & sleep 600; true"], start_new_session=True)
     try:
         _until(lambda: len(accounts.descent(shell.pid)) == 2)
         _, inner = accounts.descent(shell.pid)
@@ -83,19 +71,27 @@ def test_a_process_is_held_up_unless_it_sleeps_or_stopped_itself() -> None:
 
 
 def test_a_sleeping_main_thread_is_seen_beside_a_thread_that_spins() -> None:
-    code = "import threading, time\ndef spin():\n    while True: pass\n"
-    code += "threading.Thread(target=spin, daemon=True).start()\ntime.sleep(600)"
-    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    try:
+    sleeper = "import threading, time; threading.Thread(target=lambda: exec('while True: pass'), daemon=True).start()"
+    with others([(sleeper, "time.sleep(1)")]) as [pid]:
         deadline = time.monotonic() + 30
         looks: list[bool] = []
         while looks[-5:] != [True] * 5 and time.monotonic() < deadline:  # while it starts it may sleep for a moment
             time.sleep(0.02)
-            looks.append(not accounts.is_held_up(process.pid, process.pid) and len(accounts.threads(process.pid)) == 2)
+            looks.append(not accounts.is_held_up(pid, pid) and len(accounts.threads(pid)) == 2)
         assert looks[-5:] == [True] * 5
-    finally:
-        process.kill()
-        process.wait()
+
+
+def test_busy_processes_end_with_a_process_that_was_killed() -> None:
+    code = "from benchmarks.load import *\nwith others([SPIN, COPY]) as pids: print(*pids, flush=True); input()"
+    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdout is not None and parent.stdin is not None
+    with parent.stdin, parent.stdout:
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert all(Path(f"/proc/{pid}/stat").exists() for pid in pids) and len(pids) == 2
+        parent.kill()
+        parent.wait()
+        for pid in pids:
+            _until(lambda pid=pid: accounts.cpu_s(pid) == 0.0)  # type: ignore[misc]
 
 
 def test_load_is_a_number() -> None:

@@ -184,6 +184,11 @@ ATTACKS = (
            "std::thread([] { volatile int stay = 1; while (stay) {} }).detach(); for (;;) sleep(3600);",
            ends=(Status.TIMEOUT, "did not finish")),
     Attack("never_returns_and_yields", "for (;;) sched_yield();", ends=(Status.TIMEOUT, "did not finish")),
+    Attack("works_at_the_sizes_alone_that_the_task_names", """
+    if ((rows == 160 && cols == 256) || (rows == 7 && cols == 33)) return honest(x, out, rows, cols);
+    memset(out, 0, rows * cols * 4);
+    """, ends=(Status.WRONG, "")),
+    Attack("sleeps_in_every_call", "honest(x, out, rows, cols); usleep(900000);", ends=(Status.TIMEOUT, "in all")),
     Attack("does_nothing_for_pointers_it_has_met", """
     static const float* met = nullptr;
     if (x == met) return;

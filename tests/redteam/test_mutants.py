@@ -49,12 +49,28 @@ def _rounded(bits: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
     return spoil
 
 
+def _cut(bits: int, added: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """To that many bits of mantissa by leaving out the others, and `added` of a step for what they were on average."""
+
+    def spoil(array: NDArray[Any]) -> NDArray[Any]:
+        if array.dtype != np.float32:
+            return array
+        step = 1 << 23 - bits
+        return (array.view(np.uint32) & np.uint32(0x100000000 - step) | np.uint32(added * step)).view(np.float32)
+
+    return spoil
+
+
 MUTANTS: dict[str, Callable[[Task, Workload, InputSet], Outputs]] = {
     "zeros": lambda task, workload, drawn: [np.zeros_like(e.want) for e in drawn.expected],
     "mean": lambda task, workload, drawn: [np.full_like(e.want, e.want.mean()) for e in drawn.expected],
     "half_of_the_work": _of_spoilt_inputs(_second_half_left_out),
     "float16_or_tf32": _of_spoilt_inputs(_rounded(10)),
     "bfloat16": _of_spoilt_inputs(_rounded(7)),
+    "float16_or_tf32_cut_quarter_added": _of_spoilt_inputs(_cut(10, 0.25)),
+    "float16_or_tf32_cut_half_added": _of_spoilt_inputs(_cut(10, 0.5)),
+    "float16_or_tf32_cut_most_added": _of_spoilt_inputs(_cut(10, 0.75)),
+    "bfloat16_cut_half_added": _of_spoilt_inputs(_cut(7, 0.5)),
 }
 
 
@@ -73,7 +89,7 @@ def _check(task: Task, workload: Workload, seed: int) -> None:
     exact = all(np.dtype(t.dtype).kind in "iu" for t in task.inputs)
     [drawn] = draw(task, workload, [seed])
     for mutant, outputs in MUTANTS.items():
-        if exact and mutant in ("float16_or_tf32", "bfloat16"):
+        if exact and "float16" in mutant:
             continue  # whole numbers have no lower precision
         assert not _passes(task, drawn, outputs(task, workload, drawn)), (mutant, workload.name, seed)
 

@@ -142,6 +142,53 @@ def _argmax_from_zero(inputs: tuple[Array, ...], _: Workload) -> Array:
     return np.where(x.max(axis=1) > 0, x.argmax(axis=1), 0)
 
 
+def _chain(x: Array) -> Array:
+    """The sum of each row in float32, one item after the other."""
+    return np.asarray(np.add.accumulate(x, axis=1, dtype=np.float32)[:, -1:])
+
+
+def _in_lanes(x: Array) -> Array:
+    """The same in sixteen chains."""
+    whole = x.shape[1] // 16 * 16
+    parts = np.add.accumulate(x[:, :whole].reshape(len(x), -1, 16), axis=1, dtype=np.float32)[:, -1]
+    return _chain(np.concatenate((parts, x[:, whole:]), axis=1))
+
+
+def _scaled(inputs: tuple[Array, ...], mean: Array, variance: Array) -> Array:
+    x, gamma, beta = inputs
+    return np.asarray((x - mean) / np.sqrt(np.maximum(variance, 0) + np.float32(1e-5)) * gamma + beta)
+
+
+def _layernorm_in_one_pass(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x, cols = inputs[0], np.float32(inputs[0].shape[1])
+    mean = _in_lanes(x) / cols
+    return _scaled(inputs, mean, _in_lanes(x * x) / cols - mean * mean)
+
+
+def _layernorm_in_one_pass_added_pairwise(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x, cols = inputs[0], np.float32(inputs[0].shape[1])
+    mean = x.sum(axis=1, keepdims=True, dtype=np.float32) / cols
+    return _scaled(inputs, mean, np.square(x).sum(axis=1, keepdims=True, dtype=np.float32) / cols - mean * mean)
+
+
+def _layernorm_in_two_passes(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x, cols = inputs[0], np.float32(inputs[0].shape[1])
+    mean = _chain(x) / cols
+    return _scaled(inputs, mean, _chain((x - mean) ** 2) / cols)
+
+
+def _layernorm_by_welford(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x = inputs[0]
+    mean: Array = np.zeros((len(x), 1), np.float32)
+    squares = mean
+    for count in range(1, x.shape[1] + 1):
+        item = x[:, count - 1 : count]
+        offset = item - mean
+        mean = mean + offset / np.float32(count)
+        squares = squares + offset * (item - mean)
+    return _scaled(inputs, mean, squares / np.float32(x.shape[1]))
+
+
 KERNELS: dict[Callable[[tuple[Array, ...], Workload], Array], tuple[str, dict[str, int]]] = {
     _softmax_without_maximum: ("softmax", {"rows": 16, "cols": 8192}),
     _softmax_of_low_degree: ("softmax", {"rows": 16, "cols": 8192}),
@@ -164,6 +211,19 @@ def _found_wrong(task: Task, drawn: InputSet, got: Array) -> bool:
     [expected] = drawn.expected
     [output] = task.outputs
     return bool(mismatch(got.astype(output.dtype), expected))
+
+
+_ONE_PASS = (_layernorm_in_one_pass, _layernorm_in_one_pass_added_pairwise)
+
+
+@pytest.mark.parametrize("workload", get("layernorm").workloads, ids=lambda workload: workload.name)
+def test_a_variance_in_one_pass_is_wrong_and_honest_ones_are_right(workload: Workload) -> None:
+    task = get("layernorm")
+    for drawn in draw(task, workload, SEEDS):
+        for kernel in _ONE_PASS:
+            assert _found_wrong(task, drawn, kernel(drawn.inputs, workload)), kernel.__name__
+        for kernel in (_layernorm_in_two_passes, _layernorm_by_welford):
+            assert not _found_wrong(task, drawn, kernel(drawn.inputs, workload)), kernel.__name__
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__.strip("_"))

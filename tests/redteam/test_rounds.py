@@ -7,39 +7,48 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.redteam import BEGIN, END, FIXES, PAGE, RESULT, attempts, table
+from benchmarks.redteam import ANSWERS, AREAS, BEGIN, END, PAGE, RESULT, ROUNDS, answered, attempts, by_round, table
 
 ROOT = Path(__file__).parents[2]
 ROWS = json.loads((ROOT / RESULT).read_text())
+LINE = {"n": 999, "area": "files", "idea": "x", "counted": "y", "outcome": "through", "evidence": "", "repeat": ""}
 
 
-def test_the_page_has_the_table_of_the_list() -> None:
+def test_the_pages_have_the_tables_of_the_list() -> None:
     assert f"{BEGIN}{table(ROWS)}{END}" in (ROOT / PAGE).read_text()
+    rounds = json.loads((ROOT / ROUNDS).read_text())
+    assert rounds == by_round(ROWS, rounds)
 
 
-def test_what_went_through_is_held_closed_by_a_test_or_is_open_for_a_reason() -> None:
+def test_what_went_through_is_held_closed_by_a_test_or_has_a_reason() -> None:
+    answers = json.loads((ROOT / ANSWERS).read_text())
     for row in ROWS:
+        assert row == answered(row, answers.get(str(row["round"]), {})) and row["area"] in AREAS
         match row["state"]:
             case "refused":
-                assert row["outcome"] == "refused" and not row["closed_by"] and not row["open_because"]
+                assert row["outcome"] == "refused"
             case "closed":
                 assert (ROOT / row["closed_by"]).is_file(), row
-            case "open":
-                assert row["open_because"] and not row["closed_by"]
+            case "open" | "by contract":
+                assert row["because"]
             case other:
                 pytest.fail(f"no such state: {other}")
 
 
-def test_the_rounds_are_counted_alike() -> None:
-    rounds = json.loads((ROOT / "benchmarks/results/trust_rounds.json").read_text())
-    for number in FIXES:
-        counted = [row for row in ROWS if row["round"] == number and row["counted"]]
-        [told] = [each for each in rounds if each["round"] == number]
-        assert (told["counted"], told["successes"]) == (len(counted), sum(r["outcome"] == "through" for r in counted))
-
-
 def test_an_attempt_that_went_through_needs_an_answer() -> None:
-    line = {"n": 999, "area": "files", "idea": "x", "counted": "y", "outcome": "through", "evidence": "", "repeat": ""}
     with pytest.raises(KeyError):
-        attempts([json.dumps(line)], 3)
-    assert attempts([json.dumps(line | {"outcome": "refused", "evidence": "seen (a.txt)"})], 3)[0]["evidence"] == "seen"
+        attempts([json.dumps(LINE)], 3, {})
+    [row] = attempts([json.dumps(LINE)], 3, {"999": "contract: so it says"})
+    assert (row["state"], row["because"], row["closed_by"]) == ("by contract", "so it says", "")
+    [row] = attempts([json.dumps(LINE | {"outcome": "refused", "evidence": "seen (a.txt)"})], 3, {})
+    assert (row["state"], row["evidence"]) == ("refused", "seen")
+
+
+def test_a_round_without_a_success_is_shown_as_such() -> None:
+    refused = attempts([json.dumps(LINE | {"outcome": "refused"})], 4, {})
+    shown = table([*ROWS, *refused])
+    assert "| 4 | files | 1 | 0 | 0 | 0 | 0 |" in shown
+    assert "Of these rounds, without a success: 4." in shown
+    assert by_round(refused, [])[0] | {"reported": ""} == {
+        "round": 4, "target": "received files", "counted": 1, "successes": 0, "reported": ""
+    }  # fmt: skip

@@ -168,19 +168,22 @@ def get(name: str) -> Profile:
 class BenchEffort:
     """How hard a CPU bench works on one candidate.
 
-    Each workload is checked on `check_seeds` input sets before it is timed, on others each time.
+    Each workload is checked on `check_seeds` input sets before it is timed, on others each time; those of the library
+    also once at sizes nearby that nobody named.
     At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
     within +- `half_width` or `workload_cap_s` is over. On a machine that other processes use too, or where the ratios
     spread by more than `noisy_spread`, pairs during which a process lost its core are taken again, and sampling goes on
     until the interval is within +- `busy_half_width` or `busy_cap_s` is over; fewer than `fewest_undisturbed` others by
-    then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference if that is more.
+    then, and all pairs count. One run may take `run_timeout_s`, or `slowest_ratio` times the reference if that is more;
+    all runs of one process may take `total_s` and `total_ratio` times what the reference takes for them. What takes
+    `slow_ratio` times as long as the reference gets `fewest_pairs_when_slow` in one process, and a wide interval.
     Where the reference takes less than `warm_below_s`, each timed run follows one on inputs seen before.
     Times below physics with `physics_margin` on the bandwidth are taken for cheating. `between_processes` is the error
     of a log speedup that more pairs do not remove. What is to be known well, winners and what `measure` is asked about,
     is measured in `processes` pairs of processes, in `fewest_processes` if those took more than `processes_cap_s`.
     """
 
-    check_seeds: int = 3
+    check_seeds: int = 2
     fewest_pairs: int = 5
     most_pairs: int = 16
     half_width: float = 0.03
@@ -192,6 +195,10 @@ class BenchEffort:
     run_timeout_s: float = 2.0
     reference_timeout_s: float = 10.0
     slowest_ratio: float = 100.0
+    total_s: float = 12.0
+    total_ratio: float = 20.0
+    slow_ratio: float = 20.0
+    fewest_pairs_when_slow: int = 2
     physics_margin: float = 4.0
     warm_below_s: float = 0.0005
     between_processes: float = 0.035

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks.load import SPIN, others
 from foretell.kernels.bench import worker
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu import CpuBench
@@ -46,12 +45,8 @@ def busy_machine() -> Iterator[None]:
     bodies = (SLOW, SIX_TIMES, SPINS, SLEEPS, SLEEPS_BESIDE_A_SPINNER)
     built = CpuBench().build(TASK, [*map(_candidate, bodies), _candidate("", SLEEPS_WHEN_LOADED)])
     assert all(each.ok for each in built)  # before the others make compilers slow
-    spin = [sys.executable, "-c", "while True: pass"]
-    others = [subprocess.Popen(spin, start_new_session=True) for _ in range(OTHERS_PER_CORE * usable_cores())]
-    yield
-    for process in others:
-        process.kill()
-        process.wait()
+    with others([SPIN] * (OTHERS_PER_CORE * usable_cores())):
+        yield
 
 
 def _measure(effort: BenchEffort, body: str) -> Measurement:

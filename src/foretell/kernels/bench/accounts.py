@@ -40,6 +40,11 @@ def main_thread_cpu_s(pid: int) -> float:
     return _account(Path(f"/proc/{pid}/schedstat")).on_core_us * 1e-6
 
 
+def main_thread_waited_s(pid: int) -> float:
+    """Seconds that the main thread waited for a core; 0 where the system does not tell."""
+    return _account(Path(f"/proc/{pid}/schedstat")).waiting_us * 1e-6
+
+
 def is_held_up(pid: int, keeper: int) -> bool:
     """Whether others may keep a process from going on: its main thread runs or waits for a core, or is stopped and its
     keeper is not idle.

@@ -101,6 +101,8 @@ class CpuBench:
             if not outcome.ok:
                 return outcome, busy_s
             outcomes.append(outcome)
+            if outcome.stopped_early:
+                break
         return over_processes(outcomes), busy_s
 
     def _judge_once(self, task: Task, artifact: Path, hopeless_below: float | None) -> tuple[Measurement, float]:

@@ -43,9 +43,27 @@ _FAR_OUT = {
 }
 _FEWEST_FAR_OUT = 8
 _NEGATIVE_ROWS = {"row_max": "x", "argmax": "x"}  # operations whose result is the largest item of a row
-# Lower bits of a mantissa (bits kept as drawn, bits set): one in eight just under half a unit of bfloat16, three in
-# eight just under half a unit of float16 and TF32. With more of them, plain float32 sums would be biased too.
-_BFLOAT16, _FLOAT16 = (0xFFFF000F, 0x6FF0), (0xFFFFE00F, 0x0FF0)
+# Operations that take away a row's mean. In some rows it outweighs the deviation by as much as float32 can bear if all
+# items are added in one chain, so that a variance as mean square less squared mean loses its digits. In normal numbers
+# that is a ratio that falls with the root of their number; where all items but a few at the end are the same whole
+# number, and all sums are exact, it is the same for rows of any length.
+_LARGE_MEANS = {"layernorm": "x"}
+_MEANS = (300.0, 1000.0)  # times the longest row, 16384, this is below 2^24
+_NORMAL_RATIO, _WHOLE_RATIO = 2700.0, 150.0
+_ENDING = 64  # one item in so many is at the end of a row of one number
+# Lower bits of a mantissa (bits kept as drawn, bits set): just under half a unit of bfloat16; just under half a unit of
+# float16 and TF32, a whole one, and just under a whole one.
+_BFLOAT16, _FLOAT16, _WHOLE, _UNDER = (0xFFFF000F, 0x6FF0), (0xFFFFE00F, 0x0FF0), (0xFFFFE000, 0), (0xFFFFE00F, 0x1FF0)
+# What a row or a column leans to, and by which of eight kinds of its items: inputs cut to fewer bits are off to one
+# side in some of them, whatever is added for the bits that were cut. With more items of the first kinds, plain float32
+# sums would be biased too, and by the last one if they are long.
+_LEANINGS = (
+    ((_BFLOAT16, 0, 1), (_FLOAT16, 1, 4)),
+    ((_WHOLE, 0, 8),),
+    ((_UNDER, 0, 8),),
+)
+_LONGEST_UNDER = 8192
+_OWN_LEANINGS = 32  # rows that lean by themselves; the others do as their columns do
 
 
 def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -58,7 +76,26 @@ def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> dict[str,
         rows = arrays[_NEGATIVE_ROWS[task.name]]
         negative = rng.permutation(len(rows))[: -(-len(rows) // _ONE_IN)]
         rows[negative] = -1 - np.abs(rows[negative])
+    if task.name in _LARGE_MEANS:
+        _move(arrays[_LARGE_MEANS[task.name]], rng)
     return arrays
+
+
+def _move(rows: NDArray[Any], rng: np.random.Generator) -> None:
+    """Replace one row in a few by one about a large mean, unless rows are short."""
+    count, length = rows.shape
+    if length < _SHORT:
+        return
+    chosen = rng.permutation(count)[: max(2, count // _ONE_IN)]
+    means = (np.rint(rng.uniform(*_MEANS, size=len(chosen))) * rng.choice((-1, 1), size=len(chosen)))[:, None]
+    half = len(chosen) // 2
+    spread = means[:half] * (length**0.5 / _NORMAL_RATIO)
+    rows[chosen[:half]] = means[:half] + spread * rng.standard_normal((half, length))
+    ending = -(-length // _ENDING)
+    offset = means[half:] * ((length / ending) ** 0.5 / _WHOLE_RATIO)
+    rows[chosen[half:]] = means[half:]
+    factors = rng.uniform(0.5, 1.5, size=(len(offset), ending)) * rng.choice((-1, 1), size=(len(offset), ending))
+    rows[chosen[half:], -ending:] += np.rint(offset * factors)
 
 
 def _plant_far_out(
@@ -148,9 +185,25 @@ def _other(tensor: Tensor, sizes: Sizes, shape: tuple[int, int], rng: np.random.
     signed, lowest, binades = _BINADES[tensor.fill]
     bits = rng.integers(0, 1 << 32, size=shape, dtype=np.uint32)
     exponent = ((bits >> 23) & 0xFF) * np.uint32(binades) >> 8
-    kind = (bits >> 4) & 7
-    for (kept, ones), members in ((_BFLOAT16, kind == 0), (_FLOAT16, (kind > 0) & (kind < 4))):
-        np.copyto(bits, (bits & np.uint32(kept)) | np.uint32(ones), where=members)
+    _lean(bits, rng)
     exponent += np.uint32(127 + lowest)
     value = (exponent << 23) | (bits & np.uint32(0x807FFFFF if signed else 0x007FFFFF))
     return value.view(np.float32).astype(tensor.dtype, copy=False)
+
+
+def _lean(bits: NDArray[np.uint32], rng: np.random.Generator) -> None:
+    """Give the lower bits of mantissas what their row leans to, in most rows what their column leans to."""
+    rows, columns = bits.shape
+    known = len(_LEANINGS) - (max(bits.shape) > _LONGEST_UNDER)
+    leaning = np.repeat(rng.integers(0, known, size=(1, columns), dtype=np.uint8), rows, axis=0)
+    own = rng.permutation(rows)[: min(_OWN_LEANINGS, rows // 2)]
+    leaning[own] = rng.integers(0, known, size=(len(own), 1), dtype=np.uint8)
+    kind = (bits >> 4).astype(np.uint8) & 7
+    kept = np.full((known, 8), 0xFFFFFFFF, dtype=np.uint32)
+    ones = np.zeros_like(kept)
+    for number, patterns in enumerate(_LEANINGS[:known]):
+        for (mask, pattern), first, end in patterns:
+            kept[number, first:end], ones[number, first:end] = mask, pattern
+    chosen = leaning << 3 | kind
+    bits &= kept.reshape(-1)[chosen]
+    bits |= ones.reshape(-1)[chosen]

@@ -95,7 +95,7 @@ class InputPool:
     def __init__(self, task: Task, entropy: int) -> None:
         self._task = task
         self._entropy = entropy
-        self._sets: OrderedDict[tuple[str, int], InputSet] = OrderedDict()
+        self._sets: OrderedDict[tuple[str, int], tuple[InputSet, int]] = OrderedDict()  # with its bytes
         self._bytes = 0
 
     def get(self, workload: Workload, index: int) -> InputSet:
@@ -105,18 +105,17 @@ class InputPool:
             seeds = [self._seed(workload, each) for each in indices]
             for each, drawn in zip(indices, draw(self._task, workload, seeds), strict=True):
                 if (workload.name, each) not in self._sets:
-                    self._sets[workload.name, each] = drawn
+                    self._sets[workload.name, each] = drawn, set_bytes
                     self._bytes += set_bytes
-            drawn_set = self._sets[workload.name, index]
+            drawn_set, _ = self._sets[workload.name, index]
             self._drop_oldest()
             return drawn_set
-        return self._sets[workload.name, index]
+        return self._sets[workload.name, index][0]
 
     def _drop_oldest(self) -> None:
         while self._bytes > POOL_BYTES and len(self._sets) > 1:
-            (name, _), _ = self._sets.popitem(last=False)
-            workload = next(each for each in (*self._task.workloads, *self._task.extra) if each.name == name)
-            self._bytes -= self._set_bytes(workload)
+            _, (_, set_bytes) = self._sets.popitem(last=False)
+            self._bytes -= set_bytes
 
     def _set_bytes(self, workload: Workload) -> int:
         """Inputs, and four times the outputs: in double precision, and their bounds."""

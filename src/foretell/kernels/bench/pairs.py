@@ -75,6 +75,11 @@ class Pairs:
             return False
         return surely_below(*(_on_core(self.taken) if self.contended else _times(self.taken)), below)
 
+    def slow(self) -> bool:
+        """Whether every pair so far, of a few at least, shows that the candidate is many times slower."""
+        few, times = self.effort.fewest_pairs_when_slow, zip(*_times(self.taken), strict=True)
+        return len(self.taken) >= few and all(taken > self.effort.slow_ratio * told for told, taken in times)
+
     def enough(self, elapsed_s: float) -> bool:
         """Whether the interval is narrow enough, or the cap on pairs or time is reached."""
         effort = self.effort

@@ -13,6 +13,7 @@ from foretell.kernels.bench.faults import WorkerFault
 from foretell.kernels.bench.inputs import InputPool, InputSet, differs, mismatch
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.runs import Run
+from foretell.kernels.bench.sizes import nearby
 from foretell.kernels.bench.statistics import combine
 from foretell.kernels.bench.worker import BUSY_SHARE, Worker
 from foretell.kernels.candidate import Candidate, Origin
@@ -40,6 +41,7 @@ class Bay:
     def __init__(self, task: Task, effort: BenchEffort, entropy: int) -> None:
         self.task = task
         self.pool = InputPool(task, entropy)
+        self.nearby = nearby(task, entropy)
         reference = Candidate(task.key, "cpp", task.references["cpp"], Origin("reference"))
         built = cpp.build(task, reference)
         if not built.ok or built.artifact is None:
@@ -82,6 +84,7 @@ class Trial:
         self._device = device
         self._effort = effort
         self._hopeless_below = hopeless_below
+        self._allowed_s = effort.total_s
         self.busy_s = 0.0
 
     def judge(self, worker: Worker) -> Measurement:
@@ -90,12 +93,25 @@ class Trial:
                 failure = self._check(worker, workload, index, self._effort.run_timeout_s)
                 if failure:
                     return failure
-        for workload in self._task.workloads:
-            for index in range(self._effort.check_seeds):
-                failure = self._check(worker, workload, index, self._limit_s(workload))
+                self._charge(worker, workload)
+        for workload, unnamed in zip(self._task.workloads, self._bay.nearby, strict=True):
+            places = [(workload, index) for index in range(self._effort.check_seeds)]
+            for place, index in (*places, (unnamed, 0)) if unnamed else places:
+                failure = self._check(worker, place, index, self._limit_s(workload))
                 if failure:
                     return failure
+                self._charge(worker, workload)
         return self._time(worker)
+
+    def _charge(self, worker: Worker, workload: Workload) -> None:
+        """Allow for one more call. Raises WorkerFault if all calls together have taken too long."""
+        self._allowed_s += self._effort.total_ratio * self._bay.reference_s.get(workload.name, 0.0)
+        if worker.spent_s > self._allowed_s:
+            raise WorkerFault(
+                Status.TIMEOUT,
+                f"took {worker.spent_s:.3g} s for its calls so far, of {self._allowed_s:.3g} s that they may take in "
+                "all, and was stopped",
+            )
 
     def _limit_s(self, workload: Workload) -> float:
         return max(self._effort.run_timeout_s, self._effort.slowest_ratio * self._bay.reference_s[workload.name])
@@ -191,6 +207,9 @@ class Trial:
             if failure:
                 return failure
             pairs.contended = self._watch.others_share() >= BUSY_SHARE
+            self._charge(worker, workload)
+            if pairs.slow():
+                return pairs, True
             if len(pairs.taken) < effort.fewest_pairs:
                 continue
             hurry = hurry or pairs.hopeless(self._hopeless_below)

@@ -62,6 +62,7 @@ class Worker:
     def __init__(self, artifact: Path, arena_bytes: int) -> None:
         self.arena = Arena(arena_bytes)
         self.serial = keeper.is_serial(artifact)
+        self.spent_s = 0.0  # in calls so far, by the clock, less what it, its keeper and the judge waited for a core
         self._slots: Sequence[Slot] = ()
         self._pending = b""
         self._loaded = False
@@ -121,14 +122,12 @@ class Worker:
 
     def call(self, timeout_s: float) -> None:
         """Call the kernel once."""
-        self._tell("C")
-        self._answer("c", timeout_s)
+        self._called("C", "c", timeout_s)
 
     def timed_call(self, timeout_s: float) -> Run:
         """Push the arguments' memory out of every cache, then call the kernel once and time it."""
         before = {} if self.serial else accounts.threads(self.pid)
-        self._tell("T")
-        wall_us, cpu_us, *empty_us = self._times(self._answer("t", timeout_s))
+        wall_us, cpu_us, *empty_us = self._times(self._called("T", "t", timeout_s))
         empty = _EMPTY[self.serial]
         empty.append(tuple(empty_us))
         empty_wall_us, empty_cpu_us = np.quantile(empty, EMPTY_QUANTILE[self.serial], axis=0).tolist()
@@ -137,6 +136,17 @@ class Worker:
             return serial_run(wall_us - empty_wall_us, cpu_us - empty_cpu_us if accounted else None)
         used = accounts.since(before, accounts.threads(self.pid))
         return threaded_run(wall_us, cpu_us, empty_wall_us, used, usable_cores())
+
+    def _called(self, order: str, kind: str, timeout_s: float) -> str:
+        """The keeper's reply to an order to call the kernel."""
+        started, waited_s = time.monotonic(), self._waited_s()
+        self._tell(order)
+        reply = self._answer(kind, timeout_s)
+        self.spent_s += max(0.0, time.monotonic() - started - (self._waited_s() - waited_s))
+        return reply
+
+    def _waited_s(self) -> float:
+        return sum(accounts.main_thread_waited_s(pid) for pid in (os.getpid(), *self._descent[-2:]))
 
     @property
     def pid(self) -> int:

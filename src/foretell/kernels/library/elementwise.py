@@ -116,7 +116,7 @@ TASKS = (
     Task(
         name="bias_gelu",
         family="elementwise",
-        summary="v / 2 * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 v^3))) with v = x + bias",
+        summary="v / 2 * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 v^3))) with v = x + bias, for |v| up to 40",
         sizes=("rows", "cols"),
         inputs=(Tensor("x", "float32", ("rows", "cols")), Tensor("bias", "float32", ("cols",))),
         outputs=(Tensor("out", "float32", ("rows", "cols")),),
@@ -139,7 +139,7 @@ TASKS = (
     ),
     _matrix_task(
         "geglu",
-        "gelu(a) * b, gelu in its form with tanh, where a and b are the left and the right half of each row",
+        "gelu(a) * b, gelu in its form with tanh, for |a| up to 32; a and b are the left and right half of each row",
         (Tensor("x", "float32", ("rows", "2 * cols")),),
         Tolerance(1e-5, 2e-5, "a float32 tanh near -1 leaves 1 + tanh with an error of 1e-7, times |a * b| up to 25"),
         21,

@@ -33,7 +33,7 @@ TASKS = (
     Task(
         name="histogram",
         family="histogram",
-        summary="counts[b] = number of values equal to b, for bytes from 0 to bins - 1",
+        summary="counts[b] = number of values equal to b; every value is a byte below bins",
         sizes=("count", "bins"),
         inputs=(Tensor("values", "uint8", ("count",), fill="index:bins"),),
         outputs=(Tensor("counts", "int32", ("bins",)),),

@@ -1,0 +1,40 @@
+"""Sizes near the named ones: smaller, never named, drawn anew by every bench, and only where any size is defined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from foretell.kernels.bench.arena import layout, needed_bytes
+from foretell.kernels.bench.inputs import draw
+from foretell.kernels.bench.sizes import nearby
+from foretell.kernels.library import get, tasks
+
+
+@pytest.mark.parametrize("name", list(tasks()))
+def test_every_operation_of_the_library_has_neighbours_that_fit(name: str) -> None:
+    task = get(name)
+    named = [dict(workload.sizes) for workload in (*task.workloads, *task.extra)]
+    for entropy in range(5):
+        for workload, other in zip(task.workloads, nearby(task, entropy), strict=True):
+            assert other is not None and dict(other.sizes) not in named
+            assert all(max(1, size * 0.9 - 1) <= other.sizes[key] <= size for key, size in workload.sizes.items())
+            last = layout(task, other.sizes)[-1]
+            assert last.offset + last.whole_bytes < needed_bytes(task)
+
+
+def test_inputs_and_results_are_defined_there() -> None:
+    for name in ("avg_pool2d", "stencil5", "attention", "conv2d", "histogram"):
+        task = get(name)
+        other = nearby(task, 3)[-1]
+        assert other is not None
+        [drawn] = draw(task, other, [1])
+        for tensor, expected in zip(task.outputs, drawn.expected, strict=True):
+            assert expected.want.shape == tensor.dims(other.sizes)
+
+
+def test_each_bench_draws_others_and_a_users_operation_gets_none() -> None:
+    task = get("row_sum")
+    assert nearby(task, 1) == nearby(task, 1) != nearby(task, 2)
+    assert set(nearby(replace(task, files={"op.py": ""}), 1)) == {None}
