@@ -148,13 +148,20 @@ def speed(data: Mapping[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
+def _clean(rounds: Sequence[Mapping[str, Any]]) -> str:
+    clean = [str(each["round"]) for each in rounds if not each["successes"]]
+    return (
+        f"Of this table, rounds without a success: {', '.join(clean)}" if clean else "Each round of this table had some"
+    )
+
+
 def guarding(data: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = ["## Red team", ""]
     head = ("round", "target", "attacks counted", "successes", "reported in")
     lines += table(head, [(r["round"], r["target"], r["counted"], r["successes"], r["reported"]) for r in rounds])
     lines += [
-        "The procedure is in `tests/redteam/README.md`; rounds go on until two in a row end without a success. Each "
-        "round of this table had some, and no independent attacker has tried the method `replay` on a GPU yet.",
+        "The procedure is in `tests/redteam/README.md`; rounds go on until two in a row end without a success. "
+        f"{_clean(rounds)}, and no independent attacker has tried the method `replay` on a GPU yet.",
         "",
     ]
     guards = data.get("guards")
