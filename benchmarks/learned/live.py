@@ -41,6 +41,8 @@ from foretell.run import Run
 RESULTS = Path("benchmarks/results/learned_live.json")
 ARMS = ("first", "newest", "random", "top", "value")
 ROUNDS, PER_ROUND, WRITTEN = 3, 2, 6
+BLIND = ("first", "newest", "random")  # arms that have no forecasts, so their writers see none either
+FORECASTS = "## Others that were not measured"  # the section of a prompt that shows them
 LANGUAGE, STRATEGY = "triton", "greedy"
 SEED = 25
 CLOSING = f"""\
@@ -85,6 +87,12 @@ def parts_of(task: Any, arm: str) -> Parts:
     return replace(parts, policy=policy_of(arm, profile), config=replace(parts.config, profile=profile))
 
 
+def without_forecasts(prompt: str) -> str:
+    """A prompt without what the forecaster says of candidates that were not measured."""
+    before, found, after = prompt.partition(FORECASTS)
+    return before + after[after.index("## Your turn") :] if found else prompt
+
+
 def carry_on(place: Path, problem: Path, arm: str, bench: Bench, finish: bool) -> None:
     """Tell a run what was written for it since, and write what to write next."""
     task, folder = ft.task(problem, "gpu"), place / letters(problem.stem)[arm]
@@ -103,7 +111,8 @@ def carry_on(place: Path, problem: Path, arm: str, bench: Bench, finish: bool) -
         if told < ROUNDS:
             question = run.ask(closing=CLOSING)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"prompt-{told + 1}.txt").write_text(question.prompt + "\n")
+            prompt = without_forecasts(question.prompt) if arm in BLIND else question.prompt
+            (folder / f"prompt-{told + 1}.txt").write_text(prompt + "\n")
         if finish:
             run.finish()
         print(f"{problem.stem} {letters(problem.stem)[arm]}: round {told}, {run!r}", flush=True)

@@ -60,7 +60,8 @@ def test_arms_choose_from_the_same_candidates_and_go_on(bench: GpuBench, tmp_pat
     for arm in ("first", "newest"):
         live.carry_on(place, problem, arm, bench, False)
         folder = place / live.letters("plus_one")[arm]
-        assert "x + 1" in (folder / "prompt-2.txt").read_text()
+        prompt = (folder / "prompt-2.txt").read_text()
+        assert "x + 1" in prompt and "Your turn" in prompt and "Forecast:" not in prompt
         state = load_run(folder / "run")
         assert state.measured == live.PER_ROUND and state.considered == 4
         chosen[arm] = {node.id for node in state.nodes.values() if node.measurement is not None}
