@@ -27,15 +27,26 @@ FIGURES = (
 ASKED = {"blind": "blind", "blind, stacked": "blind, stacked", "facts": "with facts",
          "facts, stacked": "**with facts, stacked**"}  # fmt: skip
 STACKED = "asked without a network"
-ARMS = {"written": "no surrogate (as written)", "newest": "newest first", "random": "random", "top": "top by forecast",
-        "value": "`value`"}  # fmt: skip
+ARMS = {"written": "no surrogate (as written)", "random": "random-k", "newest": "newest first",
+        "top": "top-k by `program`", "top_calibrated": "top-k by `calibrated`",
+        "value": "**`value`** (`online:program`)",
+        "value_calibrated": "`value` (`online:calibrated`)",
+        "value_unlearned": "`value` (`program`, nothing learnt)"}  # fmt: skip
+EXPERIMENTS = {
+    "held_out_pools": "The paper's experiment: pools of 40 kernels for held-out problems",
+    "development": "The same on development problems, forecasts cross-validated",
+    "held_out": "The same on other kernels of held-out problems",
+}
 OUTCOMES = (
     ("top_tenth", "best of the first tenth"),
     ("first_third", "best of the first third"),
     ("third_of_seconds", "after a third of the device seconds"),
-    ("until_5", "measurements until within 5 %"),
-    ("until_20", "until within 20 %"),
+    ("mean_over_seconds", "mean over device seconds"),
+    ("until_2", "measurements until within 2 %"),
+    ("until_5", "within 5 %"),
+    ("until_20", "within 20 %"),
 )
+BUDGETS = (1, 3, 6, 9, 13, 19)  # places of the curve that are shown: 10, 20, 35, 50, 70 and 100 % of the seconds
 _HEAD = """\
 # Forecasts of kernels that language models wrote
 
@@ -94,15 +105,32 @@ def failures(chances: Mapping[str, Sequence[float]]) -> str:
 
 
 def experiment(report: Mapping[str, Any]) -> str:
-    about = report["about"]
-    rows = [[label, *(cell(report["arms"][arm][key]) for key, _ in OUTCOMES)] for arm, label in ARMS.items()]
-    less = [
+    """All arms over the same pools: outcomes, the best over device seconds, what `value` gains, and calibration."""
+    about, arms = report["about"], report["arms"]
+    pools = ", ".join(
+        f"`{name}` ({count} kernels, best {best:.2f} x)"
+        for name, count, best in zip(about["pools"], about["kernels"], about["best"], strict=True)
+    )
+    text = f"{len(about['pools'])} pools, {sum(about['kernels'])} kernels, {about['seeds']} seeds: {pools}. "
+    text += "Shares are of the pool's best speedup.\n\n"
+    rows = [[ARMS[arm], *(cell(columns[key]) for key, _ in OUTCOMES)] for arm, columns in arms.items()]
+    rows += [
         [f"`value` minus {ARMS[arm]}", *(cell(columns[key]) for key, _ in OUTCOMES)]
         for arm, columns in report["value less"].items()
     ]
-    text = f"{about['pools']} pools, {about['kernels']} kernels, at least {about['fewest kernels']} each; "
-    text += f"{about['seeds']} seeds of `random`. Shares are of the pool's best speedup.\n\n"
-    return text + table(["arm", *(label for _, label in OUTCOMES)], [*rows, *less])
+    text += table(["arm", *(label for _, label in OUTCOMES)], rows)
+    text += "\nBest so far, as a share of the pool's best, over device seconds (share of those of the whole pool):\n\n"
+    head = [f"{5 * (place + 1)} %" for place in BUDGETS]
+    curves = report["curves"].items()
+    text += table(["arm", *head], [[ARMS[arm], *(cell(curve[i]) for i in BUDGETS)] for arm, curve in curves])
+    text += "\nCalibration of what was forecast when a kernel was chosen:\n\n"
+    stated = [(arm, each) for arm, each in report["calibration"].items() if each]
+    keys = (("covered", "80 % interval covers"), ("width", "its width, doublings"), ("p_fail", "stated failures"),
+            ("failed", "failures"))  # fmt: skip
+    return text + table(
+        ["arm", *(label for _, label in keys)],
+        [[ARMS[arm], *(cell(each[key]) for key, _ in keys)] for arm, each in stated],
+    )
 
 
 def answered(report: Mapping[str, Any]) -> str:
@@ -144,9 +172,9 @@ def page() -> str:
         parts.append(failures(development["failures"]))
     if report := read("learned_answers.json"):
         parts.append(f"\n## A language model's answers, held-out problems\n\n{_ANSWERED}{answered(report)}")
-    for name, title in (("development", "development problems, forecasts cross-validated"), ("held_out", "held-out")):
+    for name, title in EXPERIMENTS.items():
         if report := read(f"learned_experiment_{name}.json"):
-            parts.append(f"\n## Choosing what to measure: {title}\n\n{experiment(report)}")
+            parts.append(f"\n## {title}\n\n{experiment(report)}")
     parts.append(Path(__file__).with_name("caveats.md").read_text())
     return "".join(parts)
 
