@@ -3,8 +3,8 @@
     python -m benchmarks.redteam [LOG ROUND]
 
 LOG has one JSON object per line, as an attacker wrote it: n, area, idea, counted (or why not), outcome (refused or
-through), evidence, repeat. What was done about attempts that went through is in benchmarks/redteam_answers.json, by
-round and number: the test that holds one closed, `contract: ` and what the task promises, or `open: ` and why.
+through), evidence, repeat. What was done about attempts is in benchmarks/redteam_answers.json, by round and number: the
+test that tries it again; or, of one that went through, `contract: ` and what the task promises, or `open: ` and why.
 Without a LOG, answers and tables are written anew. Tables are in docs/threat_model.md and, by round, in
 benchmarks/results/trust_rounds.json (for `python -m benchmarks.trust.page`).
 """
@@ -54,14 +54,14 @@ def _attempt(told: Mapping[str, Any], round_: int, answers: Mapping[str, str]) -
 
 
 def answered(row: Row, answers: Mapping[str, str]) -> Row:
-    """The attempt with what was done about it: `state`, and `closed_by` (a test) or `because`."""
+    """The attempt with what was done about it: `state`, and the `test` that tries it again or `because`."""
     if row["outcome"] != "through":
-        return row | {"state": "refused", "closed_by": "", "because": ""}
+        return row | {"state": "refused", "test": answers.get(str(row["number"]), ""), "because": ""}
     answer = answers[str(row["number"])]
     for prefix, state in _STATES.items():
         if answer.startswith(prefix):
-            return row | {"state": state, "closed_by": "", "because": answer.removeprefix(prefix)}
-    return row | {"state": "closed", "closed_by": answer, "because": ""}
+            return row | {"state": state, "test": "", "because": answer.removeprefix(prefix)}
+    return row | {"state": "closed", "test": answer, "because": ""}
 
 
 def counted(rows: Sequence[Row], round_: int, area: str | None = None) -> list[Row]:

@@ -229,6 +229,73 @@ static void in_turns(const float* x, float* out, int64_t rows, int64_t cols) {
     }
 }
 """),
+    Attack("stops_the_clock_of_its_library", """
+    static bool done = false;
+    char* at = (char*)clock_gettime;
+    if (!done && mprotect((void*)((uintptr_t)at & ~0xffffull), 1 << 17, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
+#if defined(__aarch64__)
+        const uint32_t none[] = {0x52800000, 0xd65f03c0};
+#else
+        const unsigned char none[] = {0x31, 0xc0, 0xc3};
+#endif
+        memcpy(at, none, sizeof none);
+        __builtin___clear_cache(at, at + sizeof none);
+    }
+    done = true;
+    honest(x, out, rows, cols);
+    """),
+    Attack("takes_the_process_over_when_it_is_loaded", "honest(x, out, rows, cols);",
+           "__attribute__((constructor)) static void take() {"
+           " for (;;) syscall(SYS_tgkill, getpid(), getpid(), SIGSTOP); }"),
+    Attack("hands_its_work_to_a_thread_and_returns", """
+    static bool started = false;
+    if (!started) std::thread([] { long seen = 0; for (;;) { while (order == seen) {} seen = order;
+        honest(job.x, job.out, job.rows, job.cols); } }).detach();
+    started = true;
+    job = {x, out, rows, cols};
+    order = order + 1;
+    """, "struct Job { const float* x; float* out; int64_t rows, cols; };\nstatic Job job;\n"
+           "static volatile long order = 0;", ends=(Status.WRONG, "")),
+    Attack("stops_before_a_thread_has_done_its_work", """
+    static bool started = false;
+    static int calls = 0;
+    if (!started) std::thread([] { long seen = 0; for (;;) { while (order == seen) {} seen = order;
+        honest(job.x, job.out, job.rows, job.cols); done = seen; } }).detach();
+    started = true;
+    job = {x, out, rows, cols};
+    const long mine = order + 1;
+    order = mine;
+    if (++calls <= 6) while (done < mine) {}
+    else syscall(SYS_tgkill, getpid(), getpid(), SIGSTOP);
+    """, "struct Job { const float* x; float* out; int64_t rows, cols; };\nstatic Job job;\n"
+           "static volatile long order = 0, done = 0;"),
+    Attack("writes_to_the_folder_of_built_kernels", """
+    Dl_info found; dladdr((void*)honest, &found);
+    char path[4096]; snprintf(path, sizeof path, "%s", found.dli_fname); strcpy(strrchr(path, '/'), "/build.json");
+    int file = open(path, O_RDWR); if (file >= 0) { ssize_t n = write(file, "{}", 2); (void)n; }
+    honest(x, out, rows, cols);
+    """, "#include <dlfcn.h>", ends=(Status.CHEAT, "openat")),
+    Attack("yields_unless_it_was_fast", """
+    static double best = 0;
+    timespec a, b; clock_gettime(CLOCK_MONOTONIC, &a); honest(x, out, rows, cols); clock_gettime(CLOCK_MONOTONIC, &b);
+    const double took = b.tv_sec - a.tv_sec + 1e-9 * (b.tv_nsec - a.tv_nsec);
+    const bool fast = best > 0 && took <= 1.01 * best;
+    if (best == 0 || took < best) best = took;
+    if (!fast) for (int k = 0; k < 6; ++k) sched_yield();
+    """, "#include <omp.h>\n__attribute__((used)) static void* threaded = (void*)omp_get_max_threads;"),
+    Attack("ends_its_pool_of_threads", """
+    static bool done = false;
+    if (!done) omp_pause_resource_all(omp_pause_hard);
+    done = true;
+    honest(x, out, rows, cols);
+    """, "#include <omp.h>"),
+    Attack("removes_shared_pages_that_it_finds", """
+    static char* page = nullptr;
+    for (uintptr_t at = (uintptr_t)&madvise & ~4095ul, k = 0; page == nullptr && k < 200000; ++k, at += 4096)
+        if (madvise((char*)at, 4096, MADV_REMOVE) == 0) page = (char*)at;
+    if (page) madvise(page, 4096, MADV_REMOVE);
+    honest(x, out, rows, cols);
+    """),
     Attack("skips_exponentials_that_vanish", """
     for (int64_t i = 0; i < rows; ++i) {
         const float* row = x + i * cols; float* to = out + i * cols; float peak = row[0], sum = 0;

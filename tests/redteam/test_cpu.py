@@ -34,6 +34,8 @@ QUICK = (
     "works_only_while_it_is_checked",
     "works_at_the_sizes_alone_that_the_task_names",
     "sleeps_in_every_call",
+    "takes_the_process_over_when_it_is_loaded",
+    "writes_to_the_folder_of_built_kernels",
     "handles_forbidden_calls_itself",
     "leaves_a_malformed_number",
     "claims_that_it_was_not_loaded",

@@ -142,6 +142,33 @@ def _argmax_from_zero(inputs: tuple[Array, ...], _: Workload) -> Array:
     return np.where(x.max(axis=1) > 0, x.argmax(axis=1), 0)
 
 
+def _softmax_good_to_two_parts_in_a_thousand(inputs: tuple[Array, ...], _: Workload) -> Array:
+    [x] = inputs
+    power = np.maximum(x - x.max(axis=1, keepdims=True), np.float32(-87)) * np.float32(1.44269504)
+    whole = np.floor(power)
+    fitted = np.polyval(np.array((0.3435, 0.6565, 1.0), np.float32), power - whole)
+    return _normalised(np.ldexp(fitted, whole.astype(np.int32)))
+
+
+def _in_half_precision(x: Array) -> Array:
+    return np.asarray(x.astype(np.float16).astype(np.float32))
+
+
+def _matmul_with_one_in_32_in_half_precision(inputs: tuple[Array, ...], _: Workload) -> Array:
+    a, b = (each.copy() for each in inputs)
+    a[:, 5::32], b[5::32] = _in_half_precision(a[:, 5::32]), _in_half_precision(b[5::32])
+    return np.asarray(a.astype(np.float64) @ b)
+
+
+def _attention_with_every_second_query_in_half_precision(inputs: tuple[Array, ...], workload: Workload) -> Array:
+    query, key, value = (each.copy() for each in inputs)
+    query[:, 1::2] = _in_half_precision(query[:, 1::2])
+    oracle = get("attention").oracle
+    assert oracle is not None
+    names = [tensor.name for tensor in get("attention").inputs]
+    return oracle(dict(zip(names, (query, key, value), strict=True)), workload.sizes)[0]
+
+
 def _chain(x: Array) -> Array:
     """The sum of each row in float32, one item after the other."""
     return np.asarray(np.add.accumulate(x, axis=1, dtype=np.float32)[:, -1:])
@@ -203,6 +230,12 @@ KERNELS: dict[Callable[[tuple[Array, ...], Workload], Array], tuple[str, dict[st
     _geglu_without_clamp: ("geglu", {"rows": 288, "cols": 336}),
     _maximum_from_zero: ("row_max", {"rows": 1024, "cols": 1536}),
     _argmax_from_zero: ("argmax", {"rows": 1024, "cols": 1536}),
+    _softmax_good_to_two_parts_in_a_thousand: ("softmax", {"rows": 16, "cols": 8192}),
+    _matmul_with_one_in_32_in_half_precision: ("matmul", {"m": 128, "n": 128, "k": 128}),
+    _attention_with_every_second_query_in_half_precision: (
+        "attention",
+        {"heads": 3, "queries": 56, "keys": 64, "dim": 64},
+    ),
     _mask_by_its_beginning: ("masked_residual", {"rows": 1024, "cols": 2048}),
 }
 

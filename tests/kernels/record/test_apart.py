@@ -91,10 +91,13 @@ place.mkdir(parents=True)
         ("import os; os.kill(os.getpid(), 9)", Reason.FAILED),
         ("open('/etc/shadow').read()", Reason.FAILED),
         ("import socket; socket.create_connection(('127.0.0.1', 9), 1)", Reason.FAILED),
+        ("open(f'/proc/{os.getppid()}/environ').read()", Reason.FAILED),
+        ("open(os.path.join(os.path.dirname(torch.__file__), 'left.py'), 'w')", Reason.FAILED),
+        ("torch.mm(x.new_empty(2**30, 2**30), x.new_empty(2**30, 2))", Reason.TOO_LARGE),
     ],
 )
 def test_what_foreign_code_does_is_a_refusal_and_harms_no_other(body: str, reason: Reason, tmp_path: Path) -> None:
-    hostile = f"def kernel(x):\n    {body}\n    return x\n"
+    hostile = f"import os\nimport torch\n\n\ndef kernel(x):\n    {body}\n    return x\n"
     refusal = record_apart(TASK, TASK.workloads[0], hostile, "torch", H200).refusal
     assert refusal is not None and refusal.reason in (reason, Reason.FAILED), refusal
     assert "\n" not in refusal.sentence and "root:" not in refusal.sentence

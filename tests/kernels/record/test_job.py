@@ -103,6 +103,8 @@ def test_a_recording_travels_as_bytes(problem: Path) -> None:
         b'{"programs": 3, "refusal": null, "seconds": "x"}',
         json.dumps({"programs": ["é"], "refusal": None, "seconds": 1}).encode(),
         b"[" * 100_000,
+        b'{"programs": [], "refusal": null, "cpu_seconds": 0, "seconds": ' + b"9" * 5000 + b"}",
+        json.dumps({"programs": [], "refusal": ["no reason", "\x1b]0;x\x07[red]x[/red]"], "seconds": 1}).encode(),
     ],
 )
 def test_a_forged_answer_is_a_refusal(answer: bytes) -> None:

@@ -333,6 +333,8 @@ COMPILED: dict[str, str] = {
     'SHOW(\n#include "SECRET_FILE"\n);\n',
     "makes a name of a file": 'int\n#include "SECRET_FILE"\n= 1; int y = undeclared;\n',
     "embeds a file": 'asm(".pushsection .rodata\\n.incbin \\"SECRET_FILE\\"\\n.popsection");\n',
+    "assembles a file": 'asm(".include \\"SECRET_FILE\\"");\n',
+    "makes an object larger than a file may be": 'extern "C" { __attribute__((used)) char big[800000000] = {1}; }\n',
     "embeds a file by the language": 'const char loot[] = {\n#embed "SECRET_FILE"\n};\n',
     "reads without end": '#include "/dev/zero"\n',
     "waits for a pipe": '#include "/dev/stdin"\n',

@@ -55,14 +55,15 @@ _ENDING = 64  # one item in so many is at the end of a row of one number
 # float16 and TF32, a whole one, and just under a whole one.
 _BFLOAT16, _FLOAT16, _WHOLE, _UNDER = (0xFFFF000F, 0x6FF0), (0xFFFFE00F, 0x0FF0), (0xFFFFE000, 0), (0xFFFFE00F, 0x1FF0)
 # What a row or a column leans to, and by which of eight kinds of its items: inputs cut to fewer bits are off to one
-# side in some of them, whatever is added for the bits that were cut. With more items of the first kinds, plain float32
-# sums would be biased too, and by the last one if they are long.
+# side in some of them, whatever is added for the bits that were cut. Plain float32 sums of very many items would be
+# biased too by the last two, and by more items of the first.
 _LEANINGS = (
-    ((_BFLOAT16, 0, 1), (_FLOAT16, 1, 4)),
+    ((_BFLOAT16, 0, 1), (_FLOAT16, 1, 5)),
     ((_WHOLE, 0, 8),),
+    ((_BFLOAT16, 0, 2), (_FLOAT16, 2, 8)),
     ((_UNDER, 0, 8),),
 )
-_LONGEST_UNDER = 8192
+_OF_ANY_LENGTH, _LONGEST = 2, 4096
 _OWN_LEANINGS = 32  # rows that lean by themselves; the others do as their columns do
 
 
@@ -194,7 +195,7 @@ def _other(tensor: Tensor, sizes: Sizes, shape: tuple[int, int], rng: np.random.
 def _lean(bits: NDArray[np.uint32], rng: np.random.Generator) -> None:
     """Give the lower bits of mantissas what their row leans to, in most rows what their column leans to."""
     rows, columns = bits.shape
-    known = len(_LEANINGS) - (max(bits.shape) > _LONGEST_UNDER)
+    known = _OF_ANY_LENGTH if max(bits.shape) > _LONGEST else len(_LEANINGS)
     leaning = np.repeat(rng.integers(0, known, size=(1, columns), dtype=np.uint8), rows, axis=0)
     own = rng.permutation(rows)[: min(_OWN_LEANINGS, rows // 2)]
     leaning[own] = rng.integers(0, known, size=(len(own), 1), dtype=np.uint8)
