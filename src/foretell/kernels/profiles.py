@@ -230,13 +230,15 @@ class GpuEffort:
     (docs/trusted_replay.md). A replay has `replay_sets` sets of inputs per workload, looks at up to
     `replay_configurations` of an autotuned kernel, and takes batches by the judge's clock until one fits what events
     say, `replay_batches` at most; the share `replay_clock_slack` and `replay_clock_slack_us` more may remain
-    unexplained. Each candidate has a new process; `replay_spares` stand ready at most, one per core and
+    unexplained. Each candidate has a new context, by one of `replay_light` processes that are used by turns if it
+    only launches kernels, else in a new process; `replay_spares` of those stand ready at most, one per core and
     `replay_spare_room_bytes` of device memory.
     """
 
     method: str = "worker"
     replay_sets: int = 4
     replay_spares: int = 4
+    replay_light: int = 4
     replay_spare_room_bytes: int = 8 << 30
     replay_configurations: int = 16
     replay_batches: int = 24

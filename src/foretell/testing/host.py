@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import mmap
 import os
 import tempfile
@@ -38,6 +39,10 @@ class HostMemory:
     def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor, self.size = descriptor, size
         self.bytes: Any = torch.frombuffer(mmap.mmap(descriptor, size), dtype=torch.uint8)
+
+    @property
+    def address(self) -> int:
+        return int(self.bytes.data_ptr())
 
     def descriptor(self) -> int:
         return os.dup(self._descriptor)
@@ -99,8 +104,61 @@ class Host:
     def forbid_persisting_l2(self) -> None:
         pass
 
+    def bare(self) -> BareHost:
+        return BareHost(self)
+
     def let_go(self) -> None:
         pass
 
     def taken_bytes(self) -> int:
         return 0
+
+
+class BareHost:
+    """The stand-in by addresses; nothing is queued, everything is done at once."""
+
+    flush_bytes = Host.flush_bytes
+    handle = 0
+    reusable = True
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._memories: dict[int, Any] = {}
+
+    def open(self) -> str:
+        return self._host.open()
+
+    def renew(self) -> None:
+        self._memories.clear()
+
+    def borrow(self, descriptor: int, size: int) -> HostMemory:
+        return self._host.borrow(descriptor, size)
+
+    def allocate(self, size: int) -> int:
+        memory = torch.empty(max(1, size), dtype=torch.uint8)
+        self._memories[memory.data_ptr()] = memory
+        return int(memory.data_ptr())
+
+    def free(self, address: int) -> None:
+        del self._memories[address]
+
+    def fill(self, address: int, pattern: bytes, count: int) -> None:
+        ctypes.memmove(address, pattern * count, len(pattern) * count)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
+
+    def write(self, target: int, data: bytes) -> None:
+        ctypes.memmove(target, data, len(data))
+
+    def load(self, image: Image) -> Any:
+        return self._host.load(image)
+
+    def event(self) -> HostEvent:
+        return self._host.event()
+
+    def capture(self, work: Callable[[], None]) -> Callable[[], None]:
+        return self._host.capture(None, None, lambda _: work())
+
+    def synchronize(self) -> None:
+        self._host.synchronize()

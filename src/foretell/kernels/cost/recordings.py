@@ -121,7 +121,9 @@ def _surroundings() -> list[str]:
     return [str(nvcc()), *(f"{folder} {folder.stat().st_mtime_ns}" for folder in folders)]
 
 
+@cache
 def _version(package: str) -> str:
+    """The installed version, looked up once: metadata takes milliseconds to read, and every recording asks."""
     try:
         return version(package)
     except PackageNotFoundError:

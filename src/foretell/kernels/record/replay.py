@@ -259,30 +259,36 @@ class Replay:
         return self._modules[image]
 
     def _launch(self, launch: Launch) -> None:
-        module = self._module(launch.image)
-        block = bytearray(launch.arguments)
-        for pointer in launch.pointers:
-            address = self._buffers[pointer.buffer].data_ptr() + pointer.offset_bytes
-            block[pointer.position : pointer.position + 8] = address.to_bytes(8, "little")
-        for each in launch.tensor_maps:
-            address = self._buffers[each.buffer].data_ptr() + each.offset_bytes
-            block[each.position : each.position + 128] = module.tensor_map(each, address)
-        stream = self._current_stream()
-        held = module.launch_block(
-            launch.entry, launch.grid, launch.block, bytes(block), self._places(launch), launch.shared_bytes, stream,
-            dict(launch.attributes),
-        )  # fmt: skip
-        self._kept.append(held)
+        addresses = {each.buffer: self._buffers[each.buffer].data_ptr() for each in launch.pointers}
+        addresses |= {each.buffer: self._buffers[each.buffer].data_ptr() for each in launch.tensor_maps}
+        module, places = self._module(launch.image), places_of(self._program, launch)
+        self._kept.append(launched(module, launch, places, addresses, self._current_stream()))
 
-    def _places(self, launch: Launch) -> list[int]:
-        """Where each parameter begins in the parameter block."""
-        try:
-            parameters = parameters_of(self._program.image(launch.image).ptx, launch.entry)
-        except Refused as error:
-            raise ReplayError(error.refusal.sentence) from error
-        if parameters and parameters[-1].offset + parameters[-1].size != len(launch.arguments):
-            raise ReplayError(f"the parameters of {launch.entry} do not take {len(launch.arguments)} bytes")
-        return [parameter.offset for parameter in parameters]
+
+def launched(module: Any, launch: Launch, places: Sequence[int], addresses: Mapping[int, int], stream: int) -> Any:
+    """Launch a kernel with its buffers at these addresses; returns what has to be kept until it was started."""
+    block = bytearray(launch.arguments)
+    for pointer in launch.pointers:
+        address = addresses[pointer.buffer] + pointer.offset_bytes
+        block[pointer.position : pointer.position + 8] = address.to_bytes(8, "little")
+    for each in launch.tensor_maps:
+        address = addresses[each.buffer] + each.offset_bytes
+        block[each.position : each.position + 128] = module.tensor_map(each, address)
+    return module.launch_block(
+        launch.entry, launch.grid, launch.block, bytes(block), places, launch.shared_bytes, stream,
+        dict(launch.attributes),
+    )  # fmt: skip
+
+
+def places_of(program: Program, launch: Launch) -> list[int]:
+    """Where each parameter begins in a launch's parameter block. Raises ReplayError if its PTX does not tell."""
+    try:
+        parameters = parameters_of(program.image(launch.image).ptx, launch.entry)
+    except Refused as error:
+        raise ReplayError(error.refusal.sentence) from error
+    if parameters and parameters[-1].offset + parameters[-1].size != len(launch.arguments):
+        raise ReplayError(f"the parameters of {launch.entry} do not take {len(launch.arguments)} bytes")
+    return [parameter.offset for parameter in parameters]
 
 
 def loaded(image: Image) -> Any:

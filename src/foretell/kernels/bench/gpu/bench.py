@@ -21,7 +21,7 @@ from foretell.kernels.bench.gpu.memory import DeviceFull, MemoryFull, is_full, i
 from foretell.kernels.bench.gpu.platform import Cuda, Platform, name_of
 from foretell.kernels.bench.gpu.server import data_of
 from foretell.kernels.bench.gpu.trusted.judge import NotReplayed, ReplayJudge
-from foretell.kernels.bench.gpu.trusted.process import JOB, REPLAYER
+from foretell.kernels.bench.gpu.trusted.process import JOB, LIGHT, LIGHT_JOB, REPLAYER
 from foretell.kernels.bench.gpu.trusted.recorder import Recorder
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
@@ -68,7 +68,11 @@ class GpuBench:
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge | JudgeApart | ReplayJudge] | None = None
         self._recorder = Recorder(recordings_of, builders or os.cpu_count() or 2) if effort.method == REPLAY else None
-        self._spares = Spares(name_of(self._platform), JOB, self._spare_count()) if effort.method == REPLAY else None
+        self._spares: dict[str, Spares] = {}
+        if effort.method == REPLAY:
+            light = min(effort.replay_light, self._spare_count())
+            self._spares[JOB] = Spares(name_of(self._platform), JOB, self._spare_count())
+            self._spares[LIGHT_JOB] = Spares(name_of(self._platform), LIGHT_JOB, light)
         self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
@@ -87,13 +91,22 @@ class GpuBench:
         if the task's own code cannot be worked with.
         """
         waiting: dict[Future[Build], Candidate] = {self._submit(task, candidate): candidate for candidate in candidates}
-        while waiting:
+        ready: list[tuple[Candidate, Build]] = []
+        while waiting or ready:
             started = time.perf_counter()
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            done, _ = wait(waiting, timeout=0 if ready else None, return_when=FIRST_COMPLETED)
             self.waited_for_build_s += time.perf_counter() - started
-            for future in done:
-                candidate = waiting.pop(future)
-                yield candidate, self._measure_one(task, candidate, future.result(), hopeless_below)
+            ready += [(waiting.pop(future), future.result()) for future in done]
+            candidate, built = ready.pop(0)
+            self._foresee(task, [candidate] if built.ok else [], [c for c, build in ready if build.ok])
+            yield candidate, self._measure_one(task, candidate, built, hopeless_below)
+
+    def _foresee(self, task: Task, now: Sequence[Candidate], next_ones: Sequence[Candidate]) -> None:
+        """Let the judge by replay make those ready that come next, while one is measured."""
+        judge = self._judge[1] if self._judge is not None and self._judge[0] == task.identity else None
+        if isinstance(judge, ReplayJudge):
+            for candidate in (*now, *next_ones[: self._effort.replay_light]):
+                judge.foresee(candidate)
 
     def expect(self, task: Task, candidates: Sequence[Candidate]) -> None:
         """Let the builders begin; `measure` takes what they have made."""
@@ -104,21 +117,30 @@ class GpuBench:
         """Have a candidate built, and then recorded if it is to be replayed."""
         future = self._builders.submit(task, candidate)
         recorder = self._recorder
-        if recorder is not None:
-            recorder.expect(task, None, "torch", self.device)
+        if recorder is None:
+            return future
+        recorder.expect(task, None, "torch", self.device)
+        recorded: Future[Build] = Future()
 
-            def record(done: Future[Build]) -> None:
-                if not done.cancelled() and done.exception() is None and done.result().ok:
-                    recorder.expect(task, candidate.source, candidate.language, self.device)
+        def record(done: Future[Build]) -> None:
+            if not done.result().ok:
+                recorded.set_result(done.result())
+                return
+            try:
+                recording = recorder.expect(task, candidate.source, candidate.language, self.device)
+            except RuntimeError:  # the bench is closed
+                recorded.cancel()
+                return
+            recording.add_done_callback(lambda _: recorded.set_result(done.result()))
 
-            future.add_done_callback(record)
-        return future
+        future.add_done_callback(record)
+        return recorded
 
     def warm_up(self) -> None:
         """Start the worker, or processes for replays, now, so that the first measurement does not wait for them."""
-        if self._spares is not None:
-            self._spares.fill()
-        else:
+        for spares in self._spares.values():
+            spares.fill()
+        if not self._spares:
             self._worker.start()
 
     def prepare(self, task: Task) -> None:
@@ -140,7 +162,7 @@ class GpuBench:
 
     def _end_spares(self) -> None:
         """End the processes that stand ready, and wait until they have given back the device's memory."""
-        for talk in self._spares.close() if self._spares is not None else ():
+        for talk in [talk for spares in self._spares.values() for talk in spares.close()]:
             talk.ending()
 
     @property
@@ -191,8 +213,9 @@ class GpuBench:
         platform, data = name_of(self._platform), data_of(task)
 
         def start(role: str) -> Worker:
-            reads = role != REPLAYER and bool(data)
-            return WorkerHandle(platform, Spares(platform, JOB, 0, data) if reads else self._spares)
+            reads = role not in (REPLAYER, LIGHT) and bool(data)
+            spares = self._spares[LIGHT_JOB if role == LIGHT else JOB]
+            return WorkerHandle(platform, Spares(platform, JOB, 0, data) if reads else spares)
 
         return ReplayJudge(task, self.device, self._effort, self._platform, start, recorder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -65,6 +66,7 @@ class Worker(Protocol):
 
 class Spares:
     """Processes of one job that stand ready behind the sandbox's walls: what they need is imported, and a context made.
+    Threads may share it.
 
     Raises NoSandbox if foreign code cannot be walled in here.
 
@@ -81,23 +83,27 @@ class Spares:
         self._server = gpu_server(data)
         self._job, self._count, self._opening = job, count, opening_of(platform)
         self._waiting: list[Conversation] = []
+        self._lock = threading.RLock()
 
     def take(self) -> Conversation:
         """A process that nobody else has, one that is ready if there is any. Raises DeviceLost if none can be had."""
-        self._waiting = [talk for talk in self._waiting if talk.alive]
-        ready = [talk for talk in self._waiting if talk.connection.poll(0)]
-        talk = (ready or self._waiting or [self._launch()])[0]
-        self._waiting = [other for other in self._waiting if other is not talk]
-        return talk
+        with self._lock:
+            self._waiting = [talk for talk in self._waiting if talk.alive]
+            ready = [talk for talk in self._waiting if talk.connection.poll(0)]
+            talk = (ready or self._waiting or [self._launch()])[0]
+            self._waiting = [other for other in self._waiting if other is not talk]
+            return talk
 
     def fill(self) -> None:
         """Start what is missing, without waiting for it. Raises DeviceLost if none can be started."""
-        while len(self._waiting) < self._count:
-            self._waiting.append(self._launch())
+        with self._lock:
+            while len(self._waiting) < self._count:
+                self._waiting.append(self._launch())
 
     def close(self) -> list[Conversation]:
         """Hang up on all that wait, and return them: they end in a while."""
-        gone, self._waiting = self._waiting, []
+        with self._lock:
+            gone, self._waiting = self._waiting, []
         for talk in gone:
             talk.hang_up()
         return gone

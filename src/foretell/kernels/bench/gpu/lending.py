@@ -87,6 +87,10 @@ class DeviceMemory:
     def size(self) -> int:
         return self._size
 
+    @property
+    def address(self) -> int:
+        return self._address.value
+
     def descriptor(self) -> int:
         """A descriptor to hand to another process, for the caller to close."""
         descriptor = c_int()

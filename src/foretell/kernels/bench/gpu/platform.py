@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from foretell.kernels.bench.gpu import driver
+from foretell.kernels.bench.gpu.bare import Bare, BareCuda
 from foretell.kernels.bench.gpu.lending import DeviceMemory
 from foretell.kernels.bench.gpu.tuning import hurry_autotuner
 from foretell.kernels.program import Image
@@ -82,6 +83,10 @@ class Platform(Protocol):
 
     def forbid_persisting_l2(self) -> None: ...
 
+    def bare(self) -> Bare:
+        """The device by addresses, for a process that is to use it in no other way."""
+        ...
+
     def let_go(self) -> None: ...
 
     def taken_bytes(self) -> int:
@@ -148,6 +153,9 @@ class Cuda:
 
     def forbid_persisting_l2(self) -> None:
         driver.forbid_persisting_l2()
+
+    def bare(self) -> BareCuda:
+        return BareCuda()
 
     def let_go(self) -> None:
         """Give back what this process keeps in reserve."""

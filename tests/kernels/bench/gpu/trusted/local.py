@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from multiprocessing.connection import Connection
@@ -57,9 +57,14 @@ class LocalProcess:
     def start(self) -> None:
         if not self.alive:
             self.starts += 1
-            self._lent = Lent(self.platform)
-            with settings.under(settings.current()):  # a process of its own would keep what it sets to itself
-                self._obey = commands.role(self.role)(self.platform, self._lent)
+            device: Any = self.platform.bare() if self.role == "light" else self.platform
+            self._lent = Lent(device)
+            with self._apart():
+                self._obey = commands.role(self.role)(device, self._lent)
+
+    def _apart(self) -> Any:
+        """A process of its own would keep what it sets to itself; a light one sets nothing, and runs in threads."""
+        return nullcontext() if self.role == "light" else settings.under(settings.current())
 
     def stop(self) -> None:
         self._obey = self._lent = None
@@ -68,15 +73,18 @@ class LocalProcess:
 
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         token, memory = command.pop("token"), command.pop("memory", None)
-        if command["do"] == "become":
+        if command["do"] in ("become", "fresh"):
             assert command["role"] == self.role
-            return {"token": token}
+            if command["do"] == "fresh":
+                self.stop()
+                self.start()
+            return {"token": token, "reusable": self.role == "light"}
         self.asked.append(command["do"])
         if command["do"] == "lend":
             self._lent.borrow(command["name"], os.dup(memory), command["size"])
             return {"token": token}
         try:
-            with settings.under(settings.current()):
+            with self._apart():
                 return {"token": token} | (self._obey(command) or {})
         except Exception as error:
             fault = _fault(error, self.platform)
@@ -140,7 +148,8 @@ class _Forks:
 
 def forked(job: str | Callable[[socket.socket], None], platform: Host) -> WorkerHandle:
     """A worker without walls: processes for a role, or a function of this process, which may be hostile."""
-    spares: Any = _Forks(commands.serve if isinstance(job, str) else job, platform)
+    served = commands.serve_light if job == "light" else commands.serve
+    spares: Any = _Forks(served if isinstance(job, str) else job, platform)
     return WorkerHandle(spares=spares)
 
 

@@ -210,7 +210,7 @@ def test_a_replayer_that_lies_gains_nothing(lie: str) -> None:
     made: list[Any] = []
 
     def start(role: str, platform: Any) -> Any:
-        is_candidate = role == "replayer" and not made
+        is_candidate = role == "light"
         worker = forked(_answering(LIES[lie]), platform) if is_candidate else LocalProcess(role, platform)
         made.append(worker)
         return worker
@@ -233,13 +233,13 @@ def test_a_flood_of_answers_does_not_reach_the_judge() -> None:
 
 
 class _FailsOnce(LocalProcess):
-    """A replayer of the reference whose fourth timed run fails, as on a lost device."""
+    """A replayer of the reference whose sixth timed run fails, as on a lost device."""
 
     runs = 0
 
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         self.runs += command["do"] == "run"
-        if command["do"] == "run" and self.runs == 4:
+        if command["do"] == "run" and self.runs == 6:
             self.stop()
             raise WorkerFailed(Status.CRASH, "died of SIGKILL")
         return super().ask(timeout_s, **command)
@@ -261,7 +261,7 @@ def test_a_failure_of_the_reference_is_not_held_against_a_candidate_unless_it_ch
     reference.runs = 0
     spoiled = judge.judge(Candidate("softmax", "torch", "spoils"))
     assert spoiled.status is Status.CHEAT and "input 0 was changed" in spoiled.message
-    reference.runs = 4
+    reference.runs = 6
     assert judge.judge(Candidate("softmax", "torch", "softmax")).ok
 
 
@@ -277,7 +277,7 @@ def test_the_fastest_configuration_of_an_autotuned_kernel_is_measured() -> None:
 
     judge, workers = judge_of(TASK, ToyHost(), record=record)
     assert judge.judge(Candidate("softmax", "torch", "fails softmax")).ok
-    assert workers["replayer"][0].asked.count("program") == 3  # each, and the chosen one again
+    assert workers["light"][0].asked.count("program") == 3  # each, and the chosen one again
     assert judge.judge(Candidate("softmax", "torch", "fails fails")).status is Status.LAUNCH_ERROR
     assert judge.judge(Candidate("softmax", "torch", "naps softmax")).ok
     assert judge.judge(Candidate("softmax", "torch", "naps fails")).status is Status.WRONG
@@ -299,7 +299,7 @@ def test_where_kernels_of_ones_own_are_asked_for_torch_must_not_compute() -> Non
 def test_the_replayer_holds_no_seeds_and_its_job_knows_no_source() -> None:
     """The commands of a replayer of candidates carry Programs, places and numbers, and neither seeds nor code."""
     judge, workers = judge_of(TASK, ToyHost(), record=recorder({"softmax": program_of("softmax")}))
-    candidate = workers["replayer"][0]
+    candidate = workers["light"][0]
     commands: list[dict[str, Any]] = []
     ask = candidate.ask
 

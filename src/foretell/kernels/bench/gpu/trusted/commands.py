@@ -37,43 +37,76 @@ class Lent:
 
     def borrow(self, name: str, descriptor: int, size: int) -> None:
         """Takes over the descriptor."""
-        self._memories[name] = self._platform.borrow(descriptor, size).bytes
+        self._memories[name] = self._platform.borrow(descriptor, size)
+
+    def give_back(self) -> None:
+        """Unmap everything."""
+        self._memories.clear()
 
     def tensors(self, name: str, places: Any) -> list[Any]:
         """Tensors at these places of a memory."""
-        return [place.within(self._memories[name]) for place in places]
+        memory = self._memories[name].bytes
+        return [place.within(memory) for place in places]
+
+    def addresses(self, name: str, places: Any) -> list[int]:
+        """Where these places of a memory begin."""
+        start = self._memories[name].address
+        return [start + place.offset_bytes for place in places]
 
 
 def role(name: str) -> Make:
-    """`replayer`, `live` or `source_job`: the module of that name in this package has it."""
+    """`replayer`, `light`, `live` or `source_job`: the module of that name in this package has it."""
     made: Make = import_module(f"{__package__}.{name}").make
     return made
 
 
 def serve(channel: socket.socket) -> None:
     """Answer one judge until it hangs up."""
+    _serve(channel, _opened)
+
+
+def serve_light(channel: socket.socket) -> None:
+    """As `serve`, in a context without torch: for the role `light` alone."""
+    _serve(channel, _opened_bare)
+
+
+def _opened(name: str) -> tuple[Any, dict[str, Any]]:
+    from foretell.kernels.bench.gpu.platform import named
+    from foretell.kernels.bench.gpu.trusted.replayer import rehearse
+
+    moments = [time.perf_counter()]
+    platform = named(name)
+    device = platform.open()
+    platform.forbid_persisting_l2()
+    moments.append(time.perf_counter())
+    rehearse(platform)
+    moments.append(time.perf_counter())
+    opened_s, rehearsed_s = (later - earlier for earlier, later in pairwise(moments))
+    return platform, {"ready": device, "opened_s": opened_s, "rehearsed_s": rehearsed_s}
+
+
+def _opened_bare(name: str) -> tuple[Any, dict[str, Any]]:
+    from foretell.kernels.bench.gpu.platform import named
+
+    started = time.perf_counter()
+    device = named(name).bare()
+    ready = device.open()
+    return device, {"ready": ready, "opened_s": time.perf_counter() - started}
+
+
+def _serve(channel: socket.socket, opened: Callable[[str], tuple[Any, dict[str, Any]]]) -> None:
     connection = Connection(channel.detach())
     opening = json.loads(connection.recv_bytes())
     os.environ.update(CUDA_VISIBLE_DEVICES=opening["gpu"], TRITON_CACHE_DIR=str(cache_dir() / "triton"))
     faulthandler.disable()
     try:
-        from foretell.kernels.bench.gpu.platform import named
-        from foretell.kernels.bench.gpu.trusted.replayer import rehearse
-
-        moments = [time.perf_counter()]
-        platform = named(opening["platform"])
-        name = platform.open()
-        platform.forbid_persisting_l2()
-        moments.append(time.perf_counter())
-        rehearse(platform)
-        moments.append(time.perf_counter())
+        platform, ready = opened(opening["platform"])
         lent = Lent(platform)
     except Exception as error:  # whatever keeps a process from starting is the machine's fault, and must be told
         text = f"{type(error).__name__}: {error}"[:MESSAGE_CHARACTERS]
         _answer(connection, {"status": "infrastructure", "message": text, "sticky": True})
         raise
-    opened_s, rehearsed_s = (later - earlier for earlier, later in pairwise(moments))
-    _answer(connection, {"ready": name, "opened_s": opened_s, "rehearsed_s": rehearsed_s})
+    _answer(connection, ready)
     obey: Obey | None = None
     while True:
         try:
@@ -86,8 +119,13 @@ def serve(channel: socket.socket) -> None:
             if command["do"] == "lend":
                 descriptor = receive_descriptor(connection, _DESCRIPTOR_TIMEOUT_S)
                 lent.borrow(command["name"], descriptor, command["size"])
-            elif command["do"] == "become":
+            elif command["do"] in ("become", "fresh"):
+                if command["do"] == "fresh":
+                    obey = None
+                    lent.give_back()
+                    platform.renew()
                 obey = role(command["role"])(platform, lent)
+                answer = {"reusable": getattr(platform, "reusable", False)}
             else:
                 assert obey is not None, "a process is told its role first"
                 answer = obey(command) or {}

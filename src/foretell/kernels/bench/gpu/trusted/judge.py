@@ -7,9 +7,11 @@ What cannot be recorded is run `live` and marked so.
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +20,11 @@ from foretell.kernels.bench.gpu.memory import MemoryFull
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
+from foretell.kernels.bench.gpu.trusted.process import LIGHT, REPLAYER, SOURCE, Process, ReferenceFailed
 from foretell.kernels.bench.gpu.trusted.process import LIVE as LIVE_ROLE
-from foretell.kernels.bench.gpu.trusted.process import REPLAYER, SOURCE, Process, ReferenceFailed
 from foretell.kernels.bench.gpu.trusted.recorder import Record
 from foretell.kernels.bench.gpu.trusted.scene import Scene
+from foretell.kernels.bench.gpu.trusted.seats import Seat, Seats
 from foretell.kernels.bench.gpu.trusted.source import LibrarySource, ProblemSource, Source, fetch_weights
 from foretell.kernels.bench.gpu.trusted.verdict import computing_fault
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
@@ -38,6 +41,7 @@ from foretell.kernels.tasks import gpumode
 
 Start = Callable[[str], Worker]  # of a role
 
+_SWITCH_S = 5e-4  # for which other threads of this process may keep the judge waiting
 _REFUSED = {Reason.BUILD: Status.COMPILE_ERROR, Reason.FORGED: Status.CHEAT}
 
 
@@ -66,12 +70,15 @@ class ReplayJudge:
             raise NotReplayed("GPU MODE problems check results with code of their own")
         self._task, self._device, self._effort, self._platform = task, device, effort, platform
         self._record, self._start = record, start
-        self._waited_s = 0.0  # for recordings
+        self._waited_s = 0.0  # for candidates to be made ready
         programs = self._references()
         self._candidate = self._process(REPLAYER)
         self._weights = self._process(SOURCE)
         self._live: tuple[Process, Process] | None = None
         self._scene = Scene(task, programs, platform, effort, self._process(REPLAYER, ReferenceFailed))
+        self._lights = [self._process(LIGHT) for _ in range(max(1, effort.replay_light))]
+        self._seats = Seats(self._scene, self._recorded, self._lights, effort)
+        self._in_use = self._candidate
         try:
             fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
             self._scene.open(self._source())
@@ -91,8 +98,8 @@ class ReplayJudge:
     def spent_s(self) -> dict[str, float]:
         """Seconds that its processes were waited for, by command, and that its own work took."""
         spent: dict[str, float] = defaultdict(float, self._scene.spent_s)
-        spent["record"] += self._waited_s
-        for process in (self._candidate, self._weights, self._scene.reference, *(self._live or ())):
+        spent["wait"] += self._waited_s
+        for process in (self._candidate, self._weights, self._scene.reference, *self._lights, *(self._live or ())):
             for name, value in process.spent_s.items():
                 spent[name] += value
         return spent
@@ -105,17 +112,22 @@ class ReplayJudge:
     def ensure_open(self) -> None:
         """Have a process ready for the next candidate."""
 
+    def foresee(self, candidate: Candidate) -> None:
+        """Begin to make a candidate ready that is judged soon; nothing of it runs on the device before its turn."""
+        self._seats.foresee(candidate)
+
     def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
         """Check and time one candidate. Failures are values; DeviceLost if no process can be had."""
         started = time.perf_counter()
         try:
-            outcome = self._judged(candidate, hopeless_below)
+            with _seldom_interrupted():
+                outcome = self._judged(candidate, hopeless_below)
         except ReferenceFailed as failure:
             outcome = self._blamed(failure)
         except WorkerFailed as failure:
             outcome = Measurement(failure.status, str(failure))
         finally:
-            self._candidate.stop()  # no process that held a candidate's image is used again
+            self._candidate.stop()  # a torch process that held a candidate's image is not used again
         if not outcome.ok:
             self._candidate.end()
         wall_s = time.perf_counter() - started
@@ -127,7 +139,7 @@ class ReplayJudge:
 
     def _blamed(self, failure: ReferenceFailed) -> Measurement:
         """The candidate's fault, if it changed inputs under the reference's hands; else DeviceLost is raised."""
-        self._candidate.end()
+        self._in_use.end()
         fault = self._scene.changed_input()
         self._scene.reference.end()
         try:
@@ -139,6 +151,7 @@ class ReplayJudge:
         return fault
 
     def close(self) -> None:
+        self._seats.close()
         self._scene.close()
         for process in (self._candidate, self._weights, *(self._live or ())):
             process.close()
@@ -160,40 +173,53 @@ class ReplayJudge:
             return LibrarySource(self._task, self._platform, self._scene.inputs)
         return ProblemSource(self._task, self._process(SOURCE), self._scene.inputs, self._effort)
 
+    def _recorded(self, candidate: Candidate) -> list[Recording]:
+        return self._record(self._task, candidate.source, candidate.language, self._device)
+
     def _judged(self, candidate: Candidate, hopeless_below: float | None) -> Measurement:
         started = time.perf_counter()
-        recordings = self._record(self._task, candidate.source, candidate.language, self._device)
+        seat = self._seats.take(candidate)
         self._waited_s += time.perf_counter() - started
-        for recording in recordings:
-            refusal = recording.refusal
-            if refusal is not None and refusal.reason in _REFUSED:
-                return Measurement(_REFUSED[refusal.reason], refusal.sentence)
-            if refusal is not None:
-                return self._run_live(candidate, str(refusal), hopeless_below)
-        return self._replayed(candidate, recordings, hopeless_below)
+        outcome: Measurement | None = None
+        try:
+            for recording in seat.recordings:
+                refusal = recording.refusal
+                if refusal is not None and refusal.reason in _REFUSED:
+                    return Measurement(_REFUSED[refusal.reason], refusal.sentence)
+                if refusal is not None:
+                    return self._run_live(candidate, str(refusal), hopeless_below)
+            outcome = self._replayed(candidate, seat, hopeless_below)
+            return outcome
+        finally:
+            self._seats.give_back(seat, ended=outcome is None or not outcome.ok)
 
-    def _replayed(
-        self, candidate: Candidate, recordings: Sequence[Recording], hopeless_below: float | None
-    ) -> Measurement:
-        scene, process, effort = self._scene, self._candidate, self._effort
-        choices = [[r.program, *r.alternatives][: effort.replay_configurations] for r in recordings]
+    def _replayed(self, candidate: Candidate, seat: Seat, hopeless_below: float | None) -> Measurement:
+        scene = self._scene
+        choices = [[r.program, *r.alternatives][: self._effort.replay_configurations] for r in seat.recordings]
         programs: list[Program] = [choice[0] for choice in choices if choice[0] is not None]
         if not self._task.library_calls and candidate.language in ("triton", "cuda"):
             fault_words = next(filter(None, map(computing_fault, programs)), "")
             if fault_words:
                 return _marked(Measurement(Status.CHEAT, fault_words), REPLAYED)
+        process = self._in_use = seat.process or self._opened(candidate, programs)
+        contest = ReplayContest(scene, process, self._effort)
+        for index, choice in enumerate(choices):
+            if not seat.loaded:
+                contest.choose(index, [program for program in choice if program is not None])
+            fault = scene.check_known(process, index)
+            if fault:
+                return _marked(fault, REPLAYED)
+        return self._timed(contest, REPLAYED, "", hopeless_below)
+
+    def _opened(self, candidate: Candidate, programs: Sequence[Program]) -> Process:
+        """A process with torch for a candidate, its memory lent to it."""
+        scene, process, effort = self._scene, self._candidate, self._effort
         scene.seat(programs)
         fetch_weights(self._task, self._weights, scene.sides[1], programs[0], 0, candidate.source, effort)
         process.renew()
         process.lend("inputs", scene.inputs, effort.open_timeout_s)
         process.lend("outputs", scene.sides[1].room, effort.open_timeout_s)
-        contest = ReplayContest(scene, process, effort)
-        for index, choice in enumerate(choices):
-            contest.choose(index, [program for program in choice if program is not None])
-            fault = scene.check_known(process, index)
-            if fault:
-                return _marked(fault, REPLAYED)
-        return self._timed(contest, REPLAYED, "", hopeless_below)
+        return process
 
     def _run_live(self, candidate: Candidate, reason: str, hopeless_below: float | None) -> Measurement:
         if self._live is None:
@@ -242,6 +268,17 @@ class ReplayJudge:
         }
         details |= {"unexplained_us": round(max(contest.unexplained_us), 1)} if contest.unexplained_us else {}
         return _marked(measured, trust, reason, details)
+
+
+@contextmanager
+def _seldom_interrupted() -> Iterator[None]:
+    """Builders and recorders are waited for by threads of this process: they must not hold the judge up for long."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _SWITCH_S))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _marked(outcome: Measurement, trust: str, reason: str = "", details: dict[str, Any] | None = None) -> Measurement:

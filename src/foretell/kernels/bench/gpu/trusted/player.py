@@ -27,12 +27,22 @@ def precision_of(program: Program) -> Flags:
     return ()
 
 
+def check_memory(program: Program) -> None:
+    """InvalidProgram if an output lies in the memory of an input or weight, or two inputs in the same memory."""
+    for number, view in enumerate(program.outputs):
+        role = program.buffers[view.buffer].role
+        if role in (Role.INPUT, Role.WEIGHT):
+            raise InvalidProgram(Fault.SIGNATURE, f"output {number} lies in the memory of an {role}")
+    buffers = [view.buffer for view in program.inputs]
+    if len(set(buffers)) != len(buffers):
+        raise InvalidProgram(Fault.SIGNATURE, "two inputs lie in the same memory")
+
+
 class Player(Replay):
     """A Program that runs on tensors of the caller.
 
     Args:
-        program: Checked before anything else; InvalidProgram if it must not be executed, or if an output lies in the
-            memory of an input or weight, or two inputs in the same memory.
+        program: Checked before anything else; InvalidProgram if it must not be executed (`check`, `check_memory`).
         device: Where everything lies.
         load: Makes an image launchable.
         precision: Precision flags of every library call, instead of the recorded ones.
@@ -44,13 +54,7 @@ class Player(Replay):
         super().__init__(program, device, load)
         self._precision = precision
         self._poisons = True
-        for number, view in enumerate(program.outputs):
-            role = program.buffers[view.buffer].role
-            if role in (Role.INPUT, Role.WEIGHT):
-                raise InvalidProgram(Fault.SIGNATURE, f"output {number} lies in the memory of an {role}")
-        buffers = [view.buffer for view in program.inputs]
-        if len(set(buffers)) != len(buffers):
-            raise InvalidProgram(Fault.SIGNATURE, "two inputs lie in the same memory")
+        check_memory(program)
 
     def run_on(self, inputs: Sequence[Any]) -> list[Any]:
         """Outputs for lent inputs, queued on the current stream; the run may write its inputs."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any
 
 from foretell.kernels.bench.gpu.handle import Worker, WorkerFailed
@@ -14,7 +14,8 @@ from foretell.kernels.bench.gpu.trusted.verdict import is_time
 from foretell.kernels.measurement import Status
 
 JOB = "foretell.kernels.bench.gpu.trusted.commands:serve"
-REPLAYER, LIVE, SOURCE = "replayer", "live", "source_job"  # roles of a process
+LIGHT_JOB = "foretell.kernels.bench.gpu.trusted.commands:serve_light"
+REPLAYER, LIGHT, LIVE, SOURCE = "replayer", "light", "live", "source_job"  # roles of a process
 BECOME_TIMEOUT_S = 60.0
 NOT_ASKED = "answered something that it was not asked"
 
@@ -34,6 +35,7 @@ class Process:
 
     def __init__(self, worker: Worker, role: str, failure: type[WorkerFailed] = WorkerFailed) -> None:
         self._worker, self._role, self._failure = worker, role, failure
+        self._reusable = False
         self.spent_s: dict[str, float] = defaultdict(float)
 
     def renew(self) -> None:
@@ -42,7 +44,16 @@ class Process:
         self._worker.stop()
         self._worker.start()
         self.spent_s["start"] += time.perf_counter() - started
-        self.ask("become", BECOME_TIMEOUT_S, role=self._role)
+        answer = self.ask("become", BECOME_TIMEOUT_S, role=self._role)
+        self._reusable = answer.get("reusable") is True
+
+    def refresh(self) -> None:
+        """A process without anything of the candidate before: with another context, or another process if need be."""
+        if self._worker.alive and self._reusable:
+            with suppress(WorkerFailed):  # then it is replaced
+                self.ask("fresh", BECOME_TIMEOUT_S, role=self._role)
+                return
+        self.renew()
 
     @property
     def alive(self) -> bool:
@@ -62,11 +73,7 @@ class Process:
 
     def lend(self, name: str, room: Room, timeout_s: float) -> None:
         """Let it map an allocation under a name."""
-        descriptor = room.memory.descriptor()
-        try:
-            self.ask("lend", timeout_s, name=name, size=room.memory.size, memory=descriptor)
-        finally:
-            os.close(descriptor)
+        self.ask("lend", timeout_s, name=name, size=room.memory.size, memory=room.descriptor)
 
     def ask(self, do: str, timeout_s: float, **details: Any) -> dict[str, Any]:
         """The answer to a command. A process that answers anything else is stopped."""

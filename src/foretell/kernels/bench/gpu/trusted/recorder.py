@@ -29,12 +29,16 @@ class Recorder:
         self._lock = threading.Lock()
         self._expected: dict[_Key, Future[list[Recording]]] = {}
 
-    def expect(self, task: Task, source: str | None, language: str, device: Device) -> None:
-        """Begin to record a candidate, or the reference if there is no source, for every workload of a task."""
+    def expect(self, task: Task, source: str | None, language: str, device: Device) -> Future[list[Recording]]:
+        """Begin to record a candidate, or the reference if there is no source, for every workload of a task.
+
+        Raises RuntimeError if it is closed.
+        """
         key = (task.identity, source, language)
         with self._lock:
             if key not in self._expected:
                 self._expected[key] = self._pool.submit(self._record, task, source, language, device)
+            return self._expected[key]
 
     def __call__(self, task: Task, source: str | None, language: str, device: Device) -> list[Recording]:
         """The recordings, made now unless they were expected."""

@@ -6,6 +6,8 @@ and one for candidates, `expected` to the reference's process alone.
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +27,8 @@ class Room:
         self._platform = platform
         self._size = 0
         self._memory: Lendable | None = None
+        self._bytes: Any = None
+        self._descriptor: int | None = None
 
     def place(self, view: View, dtype: Any) -> Place:
         """Room for a tensor with the shape and strides of a view, and that dtype."""
@@ -42,8 +46,18 @@ class Room:
             self._memory = self._platform.lendable(max(self._size, _ALIGNED))
         return self._memory
 
+    @property
+    def descriptor(self) -> int:
+        """By which another process borrows the memory; the room's own, made when first asked for."""
+        if self._descriptor is None:
+            self._descriptor = self.memory.descriptor()
+            weakref.finalize(self, os.close, self._descriptor)
+        return self._descriptor
+
     def tensors(self, places: Sequence[Place]) -> list[Any]:
-        return [place.within(self.memory.bytes) for place in places]
+        if self._bytes is None:
+            self._bytes = self.memory.bytes
+        return [place.within(self._bytes) for place in places]
 
 
 @dataclass

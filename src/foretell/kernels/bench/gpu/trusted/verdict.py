@@ -14,6 +14,7 @@ from foretell.kernels.tasks import kernelbench
 
 KERNELBENCH_FLOAT32 = Tolerance(1e-4, 1e-4, "what KernelBench accepts of float32 programs")
 _ELEMENTS_AT_A_TIME = 1 << 24
+OWN_SHARE = 0.9  # of the tolerance: the rest is for the reference's own rounding
 REFERENCE_ERRORS = 4.0  # root mean square errors of the reference's own precision that an output may be off by
 
 
@@ -91,13 +92,59 @@ def mismatch(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance
 
 
 def _floats_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, least_scale: float) -> Any:
-    """Where an output is too far off. Rows are taken a few at a time, because doubles may not fit into memory."""
+    """Where an output is too far off."""
     if not got.numel():
         return torch.zeros(0, dtype=torch.bool, device=got.device)
-    width = got.shape[-1] if got.dim() else 1
-    scale, step = max(least_scale, scale_of(torch, expected)), max(1, _ELEMENTS_AT_A_TIME // width)
-    rows = zip(*(tensor.reshape(-1, width).split(step) for tensor in (got, expected, own)), strict=True)
+    scale = max(least_scale, scale_of(torch, expected))
+    rows = zip(*(_rows(tensor) for tensor in (got, expected, own)), strict=True)
     return torch.cat([_rows_wrong(torch, g, e, o, tolerance, scale) for g, e, o in rows])
+
+
+def _rows(tensor: Any) -> Any:
+    """The rows of a tensor, a few at a time, because doubles of all of them may not fit into memory."""
+    width = tensor.shape[-1] if tensor.dim() else 1
+    return tensor.reshape(-1, width).split(max(1, _ELEMENTS_AT_A_TIME // width))
+
+
+def bounds_of(torch: Any, expected: Any, own: Any, tolerance: Tolerance, least_scale: float = 0.0) -> Any:
+    """The least and the largest value that each place of an output may have, as by `mismatch`, quick to compare with.
+
+    They are of the output's type, or float32 if that is wider. None if the output does not hold finite floating-point
+    numbers alone: then `mismatch` has to be asked.
+    """
+    if not own.is_floating_point() or not own.numel():
+        return None
+    scale = max(least_scale, scale_of(torch, expected))
+    wide = own.dtype if own.dtype.itemsize >= 4 else torch.float32
+    parts: tuple[list[Any], list[Any]] = ([], [])
+    for some, near in zip(_rows(expected), _rows(own), strict=True):
+        error = near - some
+        room, finite = _room(torch, some, error, tolerance, scale)
+        if not finite:
+            return None
+        torch.maximum(room, error.abs_(), out=room)
+        parts[0].append((some - room).to(wide))
+        parts[1].append((some + room).to(wide))
+    return tuple(torch.cat(part).reshape(own.shape) for part in parts)
+
+
+def is_within(torch: Any, got: Any, bounds: Any) -> bool:
+    """Whether every value lies between its bounds; NaN lies nowhere."""
+    low, high = bounds
+    return bool(((got >= low) & (got <= high)).all())
+
+
+def is_near(torch: Any, got: Any, own: Any, tolerance: Tolerance) -> bool:
+    """Whether an output is right because it is next to what the reference returns in its own precision.
+
+    If it is not, values without rounding have to decide (`mismatch`).
+    """
+    if not got.is_floating_point():
+        return bool(torch.equal(got, own))
+    if got.dtype.itemsize < 4:
+        got, own = got.float(), own.float()
+    absolute = tolerance.absolute * scale_of(torch, own)
+    return bool(torch.allclose(got, own, OWN_SHARE * tolerance.relative, OWN_SHARE * absolute))
 
 
 def _rows_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, scale: float) -> Any:

@@ -1,0 +1,241 @@
+"""The light replayer: Programs of launches, fills and copies, carried out by the driver alone over lent memory.
+
+It does what `replayer` does, in a context without torch. Whatever calls a library, uses several streams or uploads
+within a run is for `replayer`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from foretell.kernels.bench.gpu.bare import Bare
+from foretell.kernels.bench.gpu.session import is_sticky
+from foretell.kernels.bench.gpu.trusted.commands import Lent, Obey
+from foretell.kernels.bench.gpu.trusted.player import check_memory
+from foretell.kernels.bench.gpu.trusted.stage import dense
+from foretell.kernels.program import Allocate, Copy, Fill, Launch, Program, Region, Role, Step, View
+from foretell.kernels.program_check import Fault, InvalidProgram, check, check_signature
+from foretell.kernels.program_codec import from_bytes
+from foretell.kernels.record.replay import POISON, launched, places_of
+
+MOST_BYTES = 8 << 30  # of buffers: temporary ones do not share memory here
+_ALIGNED = 512
+
+
+def is_light(program: Program) -> bool:
+    """Whether a Program consists of what the light replayer can do."""
+    steps = all(isinstance(step, Allocate | Launch | Fill | Copy) for step in (*program.setup, *program.run))
+    views = (*program.outputs, *(weight.view for weight in program.weights))
+    return (
+        steps
+        and all(isinstance(step.source, Region) for step in program.run if isinstance(step, Copy))
+        and all(getattr(step, "stream", 0) == 0 for step in (*program.setup, *program.run))
+        and all(view.strides == dense(view).strides or math.prod(view.shape) <= 1 for view in views)
+        and sum(buffer.bytes for buffer in program.buffers) <= MOST_BYTES
+    )
+
+
+def make(device: Bare, lent: Lent) -> Obey:
+    """What obeys the judge's commands: `program`, `check`, `prepare`, `run`, `batch`."""
+    return _Light(device, lent).obey
+
+
+class _Instance:
+    """A Program with freshly loaded images, whose global variables hold their initial values, and its state."""
+
+    def __init__(self, device: Bare, program: Program, memory: dict[int, int], weights: Sequence[int]) -> None:
+        self._device, self._program, self._memory = device, program, memory
+        self._modules = {image.hash: device.load(image) for image in program.images}
+        self._kept: list[Any] = []  # what kernels that have not ended may still read
+        for weight, address in zip(program.weights, weights, strict=True):
+            target = memory[weight.view.buffer] + weight.view.offset_bytes
+            device.copy(target, address, _bytes(weight.view))
+        self._steps(program.setup, memory)
+        device.synchronize()
+
+    def run(self, inputs: Sequence[int]) -> None:
+        """Queue the run on inputs at these addresses."""
+        buffers = [view.buffer for view in self._program.inputs]
+        self._steps(self._program.run, self._memory | dict(zip(buffers, inputs, strict=True)))
+
+    def settle(self) -> None:
+        """Let go of what kernels that have ended were given."""
+        self._kept.clear()
+
+    def _steps(self, steps: Sequence[Step], memory: dict[int, int]) -> None:
+        device = self._device
+        for step in steps:
+            match step:
+                case Launch():
+                    places, module = places_of(self._program, step), self._modules[step.image]
+                    self._kept.append(launched(module, step, places, memory, device.handle))
+                case Fill():
+                    region = step.region
+                    address, width = memory[region.buffer] + region.offset_bytes, len(step.pattern)
+                    device.fill(address, step.pattern, region.bytes // width)
+                case Copy(target, bytes() as data):
+                    device.write(memory[target.buffer] + target.offset_bytes, data)
+                case Copy(target, Region() as source):
+                    address = memory[source.buffer] + source.offset_bytes
+                    device.copy(memory[target.buffer] + target.offset_bytes, address, target.bytes)
+
+
+class _Timed:
+    """A run on one set of inputs between two events, behind a flushed cache: a graph, or launched step by step."""
+
+    def __init__(self, device: Bare, run: Callable[[], None], flush: int, captured: bool) -> None:
+        self._device, self._run, self._flush = device, run, flush
+        self._start, self._end = device.event(), device.event()
+        self._replay = device.capture(self._captured) if captured else None
+
+    def _captured(self) -> None:
+        self._flushed()
+        self._start.record_in_graph(self._device.handle)
+        self._run()
+        self._end.record_in_graph(self._device.handle)
+
+    def _flushed(self) -> None:
+        self._device.fill(self._flush, bytes(4), self._device.flush_bytes // 4)
+
+    def start(self) -> None:
+        if self._replay is not None:
+            self._replay()
+            return
+        self._flushed()
+        self._start.record(self._device.handle)
+        self._run()
+        self._end.record(self._device.handle)
+
+    def elapsed_us(self) -> float:
+        return float(self._start.elapsed_us(self._end))
+
+
+class _Performance:
+    """One Program on the input sets of one workload."""
+
+    def __init__(self, device: Bare, program: Program, command: dict[str, Any], lent: Lent) -> None:
+        self._device, self._program = device, check(program)
+        check_memory(program)
+        likes, rings = command["inputs"][0], command["outputs"][0]
+        check_signature(program, *([(_name(p.dtype), p.shape) for p in places] for places in (likes, rings)))
+        for view, place in zip(program.inputs, likes, strict=True):
+            if view.strides != place.stride or view.offset_bytes:
+                what = f"an input of shape {view.shape} is laid out otherwise than the task's"
+                raise InvalidProgram(Fault.SIGNATURE, what)
+        if not is_light(program):
+            raise InvalidProgram(Fault.FORMAT, "it does more than launch, fill and copy")
+        self._inputs = [lent.addresses("inputs", places) for places in command["inputs"]]
+        self._rings = [lent.addresses("outputs", places) for places in command["outputs"]]
+        self._weights = lent.addresses("outputs", command["weights"])
+        self._size, offsets = 0, {}
+        for number, buffer in enumerate(program.buffers):
+            if buffer.role is not Role.INPUT:
+                offsets[number] = self._size
+                self._size += -(-buffer.bytes // _ALIGNED) * _ALIGNED
+        self._start = device.allocate(self._size)
+        self._memory = {number: self._start + offset for number, offset in offsets.items()}
+        self._instance: _Instance | None = None
+        self._timed: list[_Timed] = []
+
+    def _made(self) -> _Instance:
+        """Every buffer is poisoned first."""
+        self._device.fill(self._start, bytes([POISON]), self._size)
+        return _Instance(self._device, self._program, self._memory, self._weights)
+
+    def check(self, sets: Sequence[int]) -> None:
+        """Run on these sets with every buffer poisoned; the outputs go into the rings."""
+        if self._instance is None:
+            self._instance = self._made()
+        for number in sets:
+            for buffer, address in self._memory.items():
+                if self._program.buffers[buffer].role is Role.TEMPORARY:
+                    self._device.fill(address, bytes([POISON]), self._program.buffers[buffer].bytes)
+            self._instance.run(self._inputs[number])
+            self._hand_over(number)
+            self.settle()
+
+    def prepare(self, flush: int, captured: bool) -> str:
+        """Make the timed form for each set, images loaded anew: `graph`, or `eager` if they cannot be captured."""
+        self._instance = instance = self._made()
+        sets = [(lambda inputs=inputs: instance.run(inputs)) for inputs in self._inputs]
+        if captured:
+            try:
+                self._timed = [_Timed(self._device, run, flush, True) for run in sets]
+                return "graph"
+            except RuntimeError as error:
+                if is_sticky(error):
+                    raise
+        self._timed = [_Timed(self._device, run, flush, False) for run in sets]
+        return "eager"
+
+    def run_us(self, number: int) -> float:
+        self.queue(number)
+        self.settle()
+        return self._timed[number].elapsed_us()
+
+    def settle(self) -> None:
+        """Wait for what was queued."""
+        self._device.synchronize()
+        if self._instance is not None:
+            self._instance.settle()
+
+    def close(self) -> None:
+        self._device.free(self._start)
+
+    def queue(self, number: int) -> None:
+        """One timed run behind poisoned outputs; what it writes goes to the ring of its set."""
+        for view in self._program.outputs:
+            address = self._memory[view.buffer] + view.offset_bytes
+            self._device.fill(address, bytes([POISON]), _bytes(view))
+        self._timed[number].start()
+        self._hand_over(number)
+
+    def _hand_over(self, number: int) -> None:
+        for view, ring in zip(self._program.outputs, self._rings[number], strict=True):
+            self._device.copy(ring, self._memory[view.buffer] + view.offset_bytes, _bytes(view))
+
+
+class _Light:
+    """The Programs of one candidate, one per workload."""
+
+    def __init__(self, device: Bare, lent: Lent) -> None:
+        self._device, self._lent = device, lent
+        self._performances: dict[int, _Performance] = {}
+        self._flush = device.allocate(device.flush_bytes)
+
+    def obey(self, command: dict[str, Any]) -> dict[str, Any] | None:
+        if command["do"] == "program":
+            self._load(command)
+            return None
+        performance = self._performances[command["workload"]]
+        match command["do"]:
+            case "check":
+                performance.check(command["sets"])
+                return None
+            case "prepare":
+                return {"method": performance.prepare(self._flush, command["captured"])}
+            case "run":
+                return {"us": performance.run_us(command["set"])}
+            case "batch":
+                for number in command["order"]:
+                    performance.queue(number)
+                performance.settle()
+                return None
+        raise ValueError(f"unknown command {command['do']!r}")
+
+    def _load(self, command: dict[str, Any]) -> None:
+        before = self._performances.pop(command["workload"], None)
+        if before is not None:
+            before.close()
+        program = from_bytes(command["program"])
+        self._performances[command["workload"]] = _Performance(self._device, program, command, self._lent)
+
+
+def _bytes(view: View) -> int:
+    return view.count * view.item_bytes
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
