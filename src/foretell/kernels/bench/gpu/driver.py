@@ -129,6 +129,12 @@ class Module:
             self._static_bytes[name] = static.value
         return self._functions[name]
 
+    def prepare(self, name: str) -> None:
+        """Have a kernel in the device's memory, where drivers would load it when it is first launched."""
+        function = self.function(name)
+        if hasattr(library(), "cuFuncLoad"):
+            call("cuFuncLoad", function)
+
     def launch(
         self,
         name: str,

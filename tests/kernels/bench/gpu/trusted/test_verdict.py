@@ -15,9 +15,12 @@ from foretell.kernels.bench.gpu.trusted.precise import Precise
 from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied, looks_independent
 from foretell.kernels.bench.gpu.trusted.verdict import (
     KERNELBENCH_FLOAT32,
+    bounds_of,
     clock_fault,
+    is_near,
     is_tame,
     is_time,
+    is_within,
     mismatch,
     overhead_us,
     seconds_each,
@@ -263,3 +266,32 @@ def test_precision_flags_are_the_tasks_and_not_the_candidates() -> None:
         player.run_on([torch.randn(8, 16)])
     assert seen[:2] == ["highest", "highest"] and seen[-1] == "medium"
     assert torch.get_float32_matmul_precision() == "highest"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_bounds_say_the_same_as_looking_at_every_value(dtype: Any) -> None:
+    generator = torch.Generator().manual_seed(9)
+    expected = torch.randn(40, 64, generator=generator, dtype=torch.float64)
+    own = expected.to(dtype)
+    low, high = bounds_of(torch, expected, own, _LOOSE)
+    for size in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
+        got = own.clone()
+        got[7, 3] += size
+        assert is_within(torch, got, (low, high)) == (mismatch(torch, got, expected, own, _LOOSE) == ""), size
+    got = own.clone()
+    got[0, 0] = float("nan")
+    assert not is_within(torch, got, (low, high))
+    odd = own.clone()
+    odd[1, 1] = float("inf")
+    assert bounds_of(torch, odd.double(), odd, _LOOSE) is None
+    assert bounds_of(torch, own.long(), own.long(), _LOOSE) is None
+
+
+def test_what_is_next_to_the_references_own_output_is_right_and_the_rest_is_looked_at() -> None:
+    own = torch.randn(40, 64, generator=torch.Generator().manual_seed(3)) * 1e-3
+    assert is_near(torch, own * (1 + 1e-5), own, _LOOSE)
+    for wrong in (torch.zeros_like(own), own + 1e-6, own * float("nan"), own.half().float()):
+        near = is_near(torch, wrong, own, _LOOSE)
+        assert not near or mismatch(torch, wrong, own.double(), own, _LOOSE) == ""
+    assert not is_near(torch, torch.zeros_like(own), own, _LOOSE)
+    assert is_near(torch, own.long(), own.long(), _LOOSE) and not is_near(torch, own.long() + 1, own.long(), _LOOSE)

@@ -99,13 +99,16 @@ class ToyModule:
     def __init__(self, image: Image) -> None:
         self._globals: Globals = {}
 
+    def prepare(self, name: str) -> None:
+        if name not in KERNELS:
+            raise ReplayError(f"CUDA error 500: named symbol not found: {name}")
+
     def launch_block(
         self, name: str, grid: Any, block: Any, arguments: bytes, places: Sequence[int], *rest: Any
     ) -> None:
         sizes = zip(places, (8, 8, 4), strict=True)
         source, target, count = (int.from_bytes(arguments[at : at + size], "little") for at, size in sizes)
-        if name not in KERNELS:
-            raise ReplayError(f"CUDA error 500: named symbol not found: {name}")
+        self.prepare(name)
         KERNELS[name](source, target, count, self._globals)
 
 

@@ -43,17 +43,23 @@ def make(device: Bare, lent: Lent) -> Obey:
 
 
 class _Instance:
-    """A Program with freshly loaded images, whose global variables hold their initial values, and its state."""
+    """A Program with freshly loaded images, whose global variables hold their initial values."""
 
-    def __init__(self, device: Bare, program: Program, memory: dict[int, int], weights: Sequence[int]) -> None:
+    def __init__(self, device: Bare, program: Program, memory: dict[int, int]) -> None:
         self._device, self._program, self._memory = device, program, memory
         self._modules = {image.hash: device.load(image) for image in program.images}
+        for step in (*program.setup, *program.run):
+            if isinstance(step, Launch):
+                self._modules[step.image].prepare(step.entry)
         self._kept: list[Any] = []  # what kernels that have not ended may still read
-        for weight, address in zip(program.weights, weights, strict=True):
-            target = memory[weight.view.buffer] + weight.view.offset_bytes
-            device.copy(target, address, _bytes(weight.view))
-        self._steps(program.setup, memory)
-        device.synchronize()
+
+    def set_up(self, weights: Sequence[int]) -> None:
+        """Make the state from weights at these addresses."""
+        for weight, address in zip(self._program.weights, weights, strict=True):
+            target = self._memory[weight.view.buffer] + weight.view.offset_bytes
+            self._device.copy(target, address, _bytes(weight.view))
+        self._steps(self._program.setup, self._memory)
+        self._device.synchronize()
 
     def run(self, inputs: Sequence[int]) -> None:
         """Queue the run on inputs at these addresses."""
@@ -88,9 +94,17 @@ class _Timed:
     def __init__(self, device: Bare, run: Callable[[], None], flush: int, captured: bool) -> None:
         self._device, self._run, self._flush = device, run, flush
         self._start, self._end = device.event(), device.event()
-        self._replay = device.capture(self._captured) if captured else None
+        self._replay = device.capture(self._record) if captured else None
 
-    def _captured(self) -> None:
+    @property
+    def captured(self) -> bool:
+        return self._replay is not None
+
+    def launch_steps(self) -> None:
+        """Use no graph from now on."""
+        self._replay = None
+
+    def _record(self) -> None:
         self._flushed()
         self._start.record_in_graph(self._device.handle)
         self._run()
@@ -115,7 +129,7 @@ class _Timed:
 class _Performance:
     """One Program on the input sets of one workload."""
 
-    def __init__(self, device: Bare, program: Program, command: dict[str, Any], lent: Lent) -> None:
+    def __init__(self, device: Bare, program: Program, command: dict[str, Any], lent: Lent, flush: int) -> None:
         self._device, self._program = device, check(program)
         check_memory(program)
         likes, rings = command["inputs"][0], command["outputs"][0]
@@ -136,18 +150,33 @@ class _Performance:
                 self._size += -(-buffer.bytes // _ALIGNED) * _ALIGNED
         self._start = device.allocate(self._size)
         self._memory = {number: self._start + offset for number, offset in offsets.items()}
-        self._instance: _Instance | None = None
+        self._flush = flush
+        self._instance = _Instance(device, program, self._memory)
+        self._is_set_up = False
+        self._next: tuple[_Instance, list[_Timed]] | None = self._made()
         self._timed: list[_Timed] = []
 
-    def _made(self) -> _Instance:
+    def _made(self) -> tuple[_Instance, list[_Timed]]:
+        """An instance with its timed form for each set, as graphs if they can be captured. Nothing runs."""
+        instance = _Instance(self._device, self._program, self._memory)
+        runs = [(lambda inputs=inputs: instance.run(inputs)) for inputs in self._inputs]
+        try:
+            return instance, [_Timed(self._device, run, self._flush, True) for run in runs]
+        except RuntimeError as error:
+            if is_sticky(error):
+                raise
+        return instance, [_Timed(self._device, run, self._flush, False) for run in runs]
+
+    def _set_up(self) -> None:
         """Every buffer is poisoned first."""
         self._device.fill(self._start, bytes([POISON]), self._size)
-        return _Instance(self._device, self._program, self._memory, self._weights)
+        self._instance.set_up(self._weights)
+        self._is_set_up = True
 
     def check(self, sets: Sequence[int]) -> None:
         """Run on these sets with every buffer poisoned; the outputs go into the rings."""
-        if self._instance is None:
-            self._instance = self._made()
+        if not self._is_set_up:
+            self._set_up()
         for number in sets:
             for buffer, address in self._memory.items():
                 if self._program.buffers[buffer].role is Role.TEMPORARY:
@@ -156,19 +185,18 @@ class _Performance:
             self._hand_over(number)
             self.settle()
 
-    def prepare(self, flush: int, captured: bool) -> str:
-        """Make the timed form for each set, images loaded anew: `graph`, or `eager` if they cannot be captured."""
-        self._instance = instance = self._made()
-        sets = [(lambda inputs=inputs: instance.run(inputs)) for inputs in self._inputs]
-        if captured:
-            try:
-                self._timed = [_Timed(self._device, run, flush, True) for run in sets]
-                return "graph"
-            except RuntimeError as error:
-                if is_sticky(error):
-                    raise
-        self._timed = [_Timed(self._device, run, flush, False) for run in sets]
-        return "eager"
+    def prepare(self, captured: bool) -> str:
+        """Make ready to be timed, with images that nothing has run of: `graph`, or `eager` if they cannot be captured.
+
+        If not `captured`, each run is launched step by step, because the reference's cannot be captured.
+        """
+        self._instance, self._timed = self._next or self._made()
+        self._next = None
+        if not captured:
+            for timed in self._timed:
+                timed.launch_steps()
+        self._set_up()
+        return "graph" if all(timed.captured for timed in self._timed) else "eager"
 
     def run_us(self, number: int) -> float:
         self.queue(number)
@@ -178,8 +206,7 @@ class _Performance:
     def settle(self) -> None:
         """Wait for what was queued."""
         self._device.synchronize()
-        if self._instance is not None:
-            self._instance.settle()
+        self._instance.settle()
 
     def close(self) -> None:
         self._device.free(self._start)
@@ -215,7 +242,7 @@ class _Light:
                 performance.check(command["sets"])
                 return None
             case "prepare":
-                return {"method": performance.prepare(self._flush, command["captured"])}
+                return {"method": performance.prepare(command["captured"])}
             case "run":
                 return {"us": performance.run_us(command["set"])}
             case "batch":
@@ -230,7 +257,8 @@ class _Light:
         if before is not None:
             before.close()
         program = from_bytes(command["program"])
-        self._performances[command["workload"]] = _Performance(self._device, program, command, self._lent)
+        performance = _Performance(self._device, program, command, self._lent, self._flush)
+        self._performances[command["workload"]] = performance
 
 
 def _bytes(view: View) -> int:

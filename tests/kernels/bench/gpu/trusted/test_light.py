@@ -1,0 +1,133 @@
+"""The light replayer on the CPU: the same outputs as the one with torch, and nothing left for the next candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from foretell.kernels.bench.gpu.trusted.light import is_light
+from foretell.kernels.bench.gpu.trusted.player import Player
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.measurement import Status
+from foretell.kernels.program import (
+    Allocate,
+    Buffer,
+    Copy,
+    Fill,
+    Fork,
+    Join,
+    LibraryCall,
+    Program,
+    Region,
+    Role,
+    SymbolUpload,
+)
+from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of
+from tests.kernels.bench.gpu.trusted.test_hostile_programs import TASK, recorder
+from tests.kernels.bench.gpu.trusted.toy import COLS, ROWS, ToyHost, program_of
+
+SIZE = 4 * ROWS * COLS
+
+
+def through_a_copy(entry: str = "softmax") -> Program:
+    """The kernel's result, copied into a buffer whose first row is filled before, and an array from the host."""
+    program = program_of(entry)
+    whole = Region(2, 0, SIZE)
+    steps = (Allocate(2), Fill(Region(2, 0, 4 * COLS), b"\x00\x00\x80\x3f"), Copy(whole, Region(1, 0, SIZE)))
+    buffers = (*program.buffers, program.buffers[1], Buffer(8, Role.STATE))
+    setup = (Allocate(3), Copy(Region(3, 0, 8), b"ABCDEFGH"))
+    output = replace(program.outputs[0], buffer=2)
+    return replace(program, setup=setup, run=(*program.run, *steps), buffers=buffers, outputs=(output,))
+
+
+def test_fills_copies_and_setup_are_carried_out_as_with_torch() -> None:
+    program = through_a_copy()
+    assert is_light(program)
+    judge, workers = judge_of(TASK, ToyHost(), record=recorder({"copy": program}))
+    outcome = judge.judge(Candidate("softmax", "cuda", "copy"))
+    judge.close()
+    assert outcome.ok, outcome.message
+    assert "check" in workers["light"][0].asked and not workers["replayer"][0].asked
+    player = Player(program, "cpu", ToyHost().load)
+    player.setup({})
+    x = torch.randn(ROWS, COLS)
+    assert torch.allclose(player.run_on([x])[0], torch.softmax(x, 1), atol=1e-6)
+
+
+def test_what_does_more_than_launch_fill_and_copy_is_for_the_replayer_with_torch() -> None:
+    program = through_a_copy()
+    view = program.outputs[0]
+    exp = LibraryCall("aten::exp.default", (view,), (), (view,))
+    upload = SymbolUpload(program.images[0].hash, "x", 0, b"12345678")
+    transposed = replace(view, shape=(COLS, ROWS), strides=(1, COLS))
+    heavy = {
+        "library call": replace(program, run=(*program.run, exp)),
+        "upload": replace(program, run=(upload, *program.run)),
+        "streams": replace(program, run=(Fork(1, 0), *program.run, Join(1, 0))),
+        "bytes of the host in a run": replace(program, run=(*program.run, Copy(Region(2, 0, 2), b"ab"))),
+        "gaps in an output": replace(program, outputs=(transposed,)),
+        "much memory": replace(program, buffers=(*program.buffers, Buffer(1 << 40, Role.TEMPORARY))),
+    }
+    assert {name: is_light(each) for name, each in heavy.items()} == dict.fromkeys(heavy, False)
+
+
+def test_each_candidate_has_a_fresh_context_and_failures_end_their_process() -> None:
+    names = ["softmax", "counts_from_zero", "every_other", "softmax again"]
+    programs = {name: program_of(name.removesuffix(" again")) for name in names}
+    judge, workers = judge_of(TASK, ToyHost(), record=recorder(programs), replay_light=1)
+    (light,) = workers["light"]
+    contexts: list[Any] = []
+    for name in names:
+        contexts.append((judge.judge(Candidate("softmax", "cuda", name)).status, light.starts, light.alive))
+    assert contexts == [
+        (Status.OK, 1, True), (Status.OK, 2, True), (Status.WRONG, 3, False), (Status.OK, 4, True),
+    ]  # fmt: skip
+    judge.close()
+    assert not light.alive
+
+
+class _Once(LocalProcess):
+    """A process in which kernels could reach more than the memory of their context."""
+
+    def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+        assert command["do"] != "fresh"
+        return super().ask(timeout_s, **command) | ({"reusable": False} if command["do"] == "become" else {})
+
+
+def test_where_kernels_reach_the_hosts_memory_no_process_is_used_twice() -> None:
+    programs = {"one": program_of("softmax"), "two": program_of("softmax")}
+    judge, workers = judge_of(TASK, ToyHost(), _Once, recorder(programs), replay_light=1)
+    assert all(judge.judge(Candidate("softmax", "cuda", name)).ok for name in programs)
+    assert workers["light"][0].starts == 2
+
+
+def test_candidates_that_are_foreseen_are_loaded_and_not_run_before_their_turn() -> None:
+    programs = {name: program_of("softmax") for name in ("first", "second", "third", "never")}
+    judge, workers = judge_of(TASK, ToyHost(), record=recorder(programs), replay_light=3)
+    candidates = {name: Candidate("softmax", "cuda", name) for name in programs}
+    for name in ("first", "second", "never"):
+        judge.foresee(candidates[name])
+    assert judge.judge(candidates["first"]).ok
+    used = sorted(workers["light"], key=lambda worker: "run" in worker.asked)
+    assert ["run" in worker.asked for worker in used] == [False, False, True]
+    assert judge.judge(candidates["second"]).ok
+    assert judge.judge(candidates["third"]).ok  # which nobody foresaw
+    assert judge.judge(candidates["first"]).ok
+    judge.close()
+    assert not any(worker.alive for worker in workers["light"])
+
+
+def test_an_invalid_program_that_was_foreseen_is_a_verdict_and_not_the_next_ones() -> None:
+    programs = {"bad": program_of("softmax", rows=ROWS - 1), "good": program_of("softmax")}
+    judge, _ = judge_of(TASK, ToyHost(), record=recorder(programs), replay_light=2)
+    candidates = [Candidate("softmax", "cuda", name) for name in programs]
+    for candidate in candidates:
+        judge.foresee(candidate)
+    outcomes = [judge.judge(candidate) for candidate in candidates]
+    judge.close()
+    assert outcomes[0].status is Status.CHEAT and "its Program is invalid" in outcomes[0].message
+    assert outcomes[1].ok, outcomes[1].message
