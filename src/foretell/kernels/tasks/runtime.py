@@ -82,10 +82,7 @@ class LibraryRuntime:
         self._entry: Entry | None = None
 
     def inputs(self, workload: Workload, seed: int, device: str) -> list[Any]:
-        import torch
-
-        generator = torch.Generator(device=device).manual_seed(seed)
-        return [_fill(tensor, workload.sizes, generator, device) for tensor in self._task.inputs]
+        return drawn_inputs(self._task.inputs, workload.sizes, seed, device)
 
     def traced_inputs(self, workload: Workload) -> list[Any]:
         import torch
@@ -112,6 +109,14 @@ class LibraryRuntime:
 
     def modules(self) -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()
+
+
+def drawn_inputs(tensors: Sequence[Tensor], sizes: Sizes, seed: int, device: str) -> list[Any]:
+    """Inputs as their fills say; the same seed draws the same values on the same kind of device."""
+    import torch
+
+    generator = torch.Generator(device=device).manual_seed(seed)
+    return [_fill(tensor, sizes, generator, device) for tensor in tensors]
 
 
 def _fill(tensor: Tensor, sizes: Sizes, generator: Any, device: str) -> Any:

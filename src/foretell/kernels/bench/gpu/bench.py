@@ -62,12 +62,15 @@ class GpuBench:
         if effort.method == REPLAY:  # other numbers, which the catalogue must not mix with those of the worker
             self.device = replace(self.device, toolchain=f"{self.device.toolchain}, {REPLAY}".removeprefix(", "))
         self._effort = effort
-        self._builders = BuilderPool(capability_of(self.device), builders, True, self.device.cores)
+        cores = builders or os.cpu_count() or 2
+        # A replay has few waits, each of them short: cores for it must be free whenever it goes on.
+        building = max(1, cores * 5 // 8) if effort.method == REPLAY else cores
+        self._builders = BuilderPool(capability_of(self.device), building, True, self.device.cores)
         self._platform: Platform = platform or Cuda()
         self._worker: Worker = worker or WorkerHandle(name_of(self._platform))
         self._arena = Arena(self._platform)
         self._judge: tuple[str, Judge | JudgeApart | ReplayJudge] | None = None
-        self._recorder = Recorder(recordings_of, builders or os.cpu_count() or 2) if effort.method == REPLAY else None
+        self._recorder = Recorder(recordings_of, max(1, cores // 4)) if effort.method == REPLAY else None
         self._spares: dict[str, Spares] = {}
         if effort.method == REPLAY:
             light = min(effort.replay_light, self._spare_count())

@@ -312,7 +312,7 @@ def test_the_replayer_holds_no_seeds_and_its_job_knows_no_source() -> None:
     keys = {key for command in commands for key in command}
     assert keys == {
         "do", "token", "role", "name", "size", "memory", "workload", "program", "inputs", "outputs", "weights",
-        "precision", "cudnn_tf32", "sets", "set", "captured", "order",
+        "precision", "cudnn_tf32", "sets", "set", "keep", "captured", "order",
     }  # fmt: skip
     assert {command["name"] for command in commands if command["do"] == "lend"} == {"inputs", "outputs"}
     assert not hasattr(replayer, "runtime_of")

@@ -21,6 +21,7 @@ from foretell.kernels.bench.gpu.trusted.verdict import (
     is_tame,
     is_time,
     is_within,
+    least_batch_us,
     mismatch,
     overhead_us,
     seconds_each,
@@ -109,6 +110,13 @@ def test_claimed_times_must_agree_with_the_judges_clock(batch_us: list[float], b
 
 def test_what_events_leave_open_is_told() -> None:
     assert unexplained_us([100.0, 98.0, 102.0], [460.0, 900.0], 4, 10.0) == pytest.approx(20.0)
+
+
+def test_an_empty_batch_that_took_long_does_not_make_the_others_short() -> None:
+    """On an H200 one slow empty batch of the reference made its runs look free, and honest candidates forged."""
+    wholes, nulls = [700e-6, 720e-6, 690e-6], [100e-6, 650e-6, 110e-6]
+    assert least_batch_us(wholes, nulls) == pytest.approx(590.0)
+    assert least_batch_us([50e-6], [100e-6]) == 0.0
 
 
 def test_what_each_run_costs_besides_is_learnt_from_the_reference() -> None:

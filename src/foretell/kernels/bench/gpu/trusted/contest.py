@@ -11,7 +11,13 @@ from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.stage import Stage
-from foretell.kernels.bench.gpu.trusted.verdict import clock_fault, overhead_us, seconds_each, unexplained_us
+from foretell.kernels.bench.gpu.trusted.verdict import (
+    clock_fault,
+    least_batch_us,
+    overhead_us,
+    seconds_each,
+    unexplained_us,
+)
 from foretell.kernels.bench.statistics import surely_below, tight_enough, timing
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
@@ -88,54 +94,63 @@ class ReplayContest:
         effort, stage = self._effort, self._scene.stages[index]
         samples: tuple[list[float], list[float]] = ([], [])
         deadline = time.perf_counter() + effort.workload_cap_s
-        number, verified = secrets.randbelow(stage.sets), 0
-        while True:
+        number, surely = secrets.randbelow(stage.sets), secrets.randbelow(effort.chunk_pairs)
+        enough = False
+        while not enough:
             number = (number + 1) % stage.sets
-            self._pair(index, number, samples)
+            is_looked_at = len(samples[0]) == surely or secrets.randbelow(_VERIFY_ONE_IN) == 0
+            self._pair(index, number, samples, is_looked_at)
             enough, hurry = _enough(samples, effort, hopeless_below, hurry, deadline)
-            if secrets.randbelow(_VERIFY_ONE_IN) == 0 or (enough and not verified):
-                verified += 1
-                fault = self._scene.verify(index, number)
-                if fault:
-                    return fault
-            if enough:
-                break
+            fault = self._scene.verify(index, number) if is_looked_at else None
+            if fault:
+                return fault
         fault = self._clock_fault(index, samples)
         if fault:
             return fault
         return timing(stage.workload.name, *samples), hurry
 
-    def _pair(self, index: int, number: int, samples: tuple[list[float], list[float]]) -> None:
-        self._scene.fill(index, number)
-        processes = (self._scene.reference, self._candidate)
+    def _pair(self, index: int, number: int, samples: tuple[list[float], list[float]], keep: bool) -> None:
+        """One run of both on new data; outputs are kept if they are looked at."""
+        scene, limit_s = self._scene, self._effort.run_timeout_s
+        drawing = scene.seeded(index, [number])
+        if keep:
+            scene.poison(index, number, sides=(1,))
+        processes = (scene.reference, self._candidate)
         first = secrets.randbelow(2)
+        if drawing and first == 1:
+            scene.reference.ask("draw", limit_s, workload=index, **drawing)
+            drawing = {}
         for side in (first, 1 - first):
-            samples[side].append(processes[side].run_us(self._effort.run_timeout_s, index, number))
+            details = drawing if side == 0 else {}
+            samples[side].append(processes[side].run_us(limit_s, index, number, keep, **details))
 
     def _clock_fault(self, index: int, samples: tuple[list[float], list[float]]) -> Measurement | None:
         """Whether runs back to back, each on new data, take as long by the judge's clock as the events say.
 
         A busy machine lengthens batches, so they are repeated until one fits, and that one's outputs are looked at.
         """
-        effort, stage = self._effort, self._scene.stages[index]
-        order = list(range(stage.sets))
+        effort, scene = self._effort, self._scene
+        order, limit_s = list(range(scene.stages[index].sets)), effort.run_timeout_s
+        looked_at = secrets.choice(order)
         slack = (effort.replay_clock_slack, effort.replay_clock_slack_us)
-        batches: tuple[list[float], list[float]] = ([], [])
+        clocks: list[tuple[list[float], list[float]]] = [scene.batches.setdefault(index, ([], [])), ([], [])]
         words, left_open_us = "", 0.0
         for _ in range(effort.replay_batches):
-            for number in order:
-                self._scene.fill(index, number)
-            for side, process in enumerate((self._scene.reference, self._candidate)):
-                null_s = process.batch_s(effort.run_timeout_s, index, [])
-                whole_s = process.batch_s(effort.run_timeout_s, index, order)
-                batches[side].append(max(0.0, whole_s - null_s) * 1e6)
-            extra_us = overhead_us(samples[0], batches[0], len(order))
-            left_open_us = unexplained_us(samples[1], batches[1], len(order), extra_us)
-            words = clock_fault(samples[1], batches[1], len(order), extra_us, *slack)
+            drawing = scene.seeded(index, order)
+            if drawing:
+                scene.reference.ask("draw", limit_s, workload=index, **drawing)
+            scene.poison(index, looked_at, sides=(1,))
+            for (whole_s, null_s), process in zip(clocks, (scene.reference, self._candidate), strict=True):
+                null_s.append(process.batch_s(limit_s, index, []))
+                whole_s.append(process.batch_s(limit_s, index, order))
+            batch_us = [[least_batch_us(*clock)] for clock in clocks]
+            extra_us = overhead_us(samples[0], batch_us[0], len(order))
+            left_open_us = unexplained_us(samples[1], batch_us[1], len(order), extra_us)
+            words = clock_fault(samples[1], batch_us[1], len(order), extra_us, *slack)
             if not words:
                 break
         self.unexplained_us.append(left_open_us)
-        return Measurement(Status.CHEAT, words) if words else self._scene.verify(index, secrets.choice(order))
+        return Measurement(Status.CHEAT, words) if words else scene.verify(index, looked_at)
 
     @staticmethod
     def words(methods: Iterable[str]) -> str:

@@ -169,7 +169,7 @@ class _Performance:
 
     def _set_up(self) -> None:
         """Every buffer is poisoned first."""
-        self._device.fill(self._start, bytes([POISON]), self._size)
+        self._poison(self._start, self._size)
         self._instance.set_up(self._weights)
         self._is_set_up = True
 
@@ -180,7 +180,7 @@ class _Performance:
         for number in sets:
             for buffer, address in self._memory.items():
                 if self._program.buffers[buffer].role is Role.TEMPORARY:
-                    self._device.fill(address, bytes([POISON]), self._program.buffers[buffer].bytes)
+                    self._poison(address, self._program.buffers[buffer].bytes)
             self._instance.run(self._inputs[number])
             self._hand_over(number)
             self.settle()
@@ -198,8 +198,8 @@ class _Performance:
         self._set_up()
         return "graph" if all(timed.captured for timed in self._timed) else "eager"
 
-    def run_us(self, number: int) -> float:
-        self.queue(number)
+    def run_us(self, number: int, keep: bool) -> float:
+        self.queue(number, keep)
         self.settle()
         return self._timed[number].elapsed_us()
 
@@ -211,13 +211,17 @@ class _Performance:
     def close(self) -> None:
         self._device.free(self._start)
 
-    def queue(self, number: int) -> None:
-        """One timed run behind poisoned outputs; what it writes goes to the ring of its set."""
+    def queue(self, number: int, keep: bool) -> None:
+        """One timed run behind poisoned outputs; if they are to be kept, they go to the ring of its set."""
         for view in self._program.outputs:
-            address = self._memory[view.buffer] + view.offset_bytes
-            self._device.fill(address, bytes([POISON]), _bytes(view))
+            self._poison(self._memory[view.buffer] + view.offset_bytes, _bytes(view))
         self._timed[number].start()
-        self._hand_over(number)
+        if keep:
+            self._hand_over(number)
+
+    def _poison(self, address: int, size: int) -> None:
+        width = 4 if size % 4 == 0 and address % 4 == 0 else 1
+        self._device.fill(address, bytes([POISON]) * width, size // width)
 
     def _hand_over(self, number: int) -> None:
         for view, ring in zip(self._program.outputs, self._rings[number], strict=True):
@@ -244,10 +248,10 @@ class _Light:
             case "prepare":
                 return {"method": performance.prepare(command["captured"])}
             case "run":
-                return {"us": performance.run_us(command["set"])}
+                return {"us": performance.run_us(command["set"], command["keep"])}
             case "batch":
                 for number in command["order"]:
-                    performance.queue(number)
+                    performance.queue(number, keep=True)
                 performance.settle()
                 return None
         raise ValueError(f"unknown command {command['do']!r}")

@@ -1,7 +1,8 @@
 """The replayer: validates Programs, carries them out over lent memory and times them with its own events.
 
-Our code and the images of one Program per workload; no host code of a candidate or problem, no seeds. Expected values
-are only computed where the Program is the task's reference (`expect`), in a process that no candidate's image enters.
+Our code and the images of one Program per workload; no host code of a candidate or problem. Only where the Program is
+the task's reference are expected values computed and inputs drawn with seeds (`expect`, `draw`), in a process that no
+candidate's image enters.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from foretell.kernels.program import Program
 from foretell.kernels.program_check import check_signature
 from foretell.kernels.program_codec import from_bytes
 from foretell.kernels.record.replay import ReplayError, copy_into
+from foretell.kernels.tasks.runtime import drawn_inputs
 
 
 def make(platform: Any, lent: Lent) -> Obey:
-    """What obeys the judge's commands: `program`, `check`, `prepare`, `run`, `batch`, `expect`, `close`."""
+    """What obeys the judge's commands: `program`, `check`, `prepare`, `run`, `batch`, `draw`, `expect`, `close`."""
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     return Replayer(platform, lent).obey
@@ -174,9 +176,14 @@ class Replayer:
                     return {"method": performance.prepare(self._flush, self._stream, self._pool)}
                 return {"method": performance.prepare_eager(self._flush, self._pool)}
             case "run":
-                us = self._run(performance.timed[command["set"]])
+                if "draws" in command:
+                    self._draw(performance, command["draws"], command)
+                us = self._run(performance.timed[command["set"]], command["keep"])
                 performance.settle()
                 return {"us": us}
+            case "draw":
+                self._draw(performance, command["draws"], command)
+                return None
             case "batch":
                 self._batch([performance.timed[number] for number in command["order"]])
                 performance.settle()
@@ -192,12 +199,21 @@ class Replayer:
         performance = Performance(self._platform, program, command, self._lent, tuple(command["precision"]))
         self._performances[command["workload"]] = performance
 
-    def _run(self, timed: Timed) -> float:
+    def _run(self, timed: Timed, keep: bool) -> float:
         timed.start()
         self._platform.synchronize()
-        timed.hand_over()
-        self._platform.synchronize()
+        if keep:
+            timed.hand_over()
+            self._platform.synchronize()
         return timed.elapsed_us()
+
+    def _draw(self, performance: Performance, draws: Sequence[tuple[int, int]], command: dict[str, Any]) -> None:
+        """New data in every element of these sets, each with its seed."""
+        for number, seed in draws:
+            drawn = drawn_inputs(command["fills"], command["sizes"], seed, self._platform.device)
+            for target, value in zip(performance.inputs[number], drawn, strict=True):
+                copy_into(target, value)
+        self._platform.synchronize()
 
     def _batch(self, order: Sequence[Timed]) -> None:
         """Runs one right after the other; each puts its outputs where the judge looks."""

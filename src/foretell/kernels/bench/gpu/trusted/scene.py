@@ -80,13 +80,15 @@ class Scene:
             sets = min(effort.replay_sets, most) if timed else 1
             inputs = [[self.inputs.place(v, getattr(torch, v.dtype)) for v in program.inputs] for _ in range(sets)]
             expected = [self._expected.place(dense(v), wide(v.dtype)) for v in program.outputs]
-            self.stages.append(Stage(workload, timed, program, sets, inputs, expected, [[] for _ in range(sets)]))
+            kept: list[list[Any]] = [[] for _ in range(sets)]
+            self.stages.append(Stage(workload, timed, program, sets, inputs, expected, kept, [None] * sets))
         self.sides = [self.side(programs), self.side(programs)]  # the reference's; a candidate's has its own weights
         self.precision = precision_of(programs[0])
         self.cudnn_tf32 = task.kind != "library"
         self.known: list[list[Known]] = [[] for _ in self.stages]
         self._source: Source | None = None
         self.methods: dict[int, str] = {}
+        self.batches: dict[int, tuple[list[float], list[float]]] = {}  # of the reference: whole ones and empty ones
         self.spent_s: dict[str, float] = defaultdict(float)
 
     def side(self, programs: Sequence[Program]) -> Side:
@@ -136,6 +138,7 @@ class Scene:
         """Have the reference's process carry out its Programs, on all sets."""
         self.reference.renew()
         self.methods.clear()
+        self.batches.clear()
         limit_s = self._effort.open_timeout_s
         for name, room in (("inputs", self.inputs), ("outputs", self.sides[0].room), ("expected", self._expected)):
             self.reference.lend(name, room, limit_s)
@@ -201,8 +204,32 @@ class Scene:
         stage = self.stages[index]
         drawn = self._source.draw(index, stage, number, int.from_bytes(os.urandom(7), "big"))
         stage.kept[number] = drawn or [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[number])]
+        stage.seeds[number] = None
         self.poison(index, number)
         self.spent_s["fill"] += time.perf_counter() - started
+
+    def seeded(self, index: int, numbers: Sequence[int]) -> dict[str, Any]:
+        """What the reference's process is told so that it draws new data for these sets, with seeds of the operating
+        system's; nothing if it cannot: then they are filled here and now.
+
+        It runs our code alone and never has a candidate's image, and it is where the data is used next.
+        """
+        assert self._source is not None
+        stage = self.stages[index]
+        if not self._source.fills:
+            for number in numbers:
+                self.fill(index, number)
+            return {}
+        for number in numbers:
+            stage.seeds[number] = int.from_bytes(os.urandom(7), "big")
+        draws = [(number, stage.seeds[number]) for number in numbers]
+        return {"draws": draws, "fills": self._source.fills, "sizes": stage.workload.sizes}
+
+    def _values(self, index: int, number: int) -> list[Any]:
+        """What a set holds, unless somebody changed it."""
+        stage, source = self.stages[index], self._source
+        seed = stage.seeds[number]
+        return stage.kept[number] if seed is None or source is None else source.values(stage, seed)
 
     def put(self, index: int, number: int, inputs: Sequence[Any]) -> None:
         """Known data in a set; outputs are poisoned."""
@@ -210,13 +237,13 @@ class Scene:
         stage = self.stages[index]
         for target, value in zip(self.inputs.tensors(stage.inputs[number]), inputs, strict=True):
             copy_into(target, value)
-        stage.kept[number] = list(inputs)
+        stage.kept[number], stage.seeds[number] = list(inputs), None
         self.poison(index, number)
         self.spent_s["put"] += time.perf_counter() - started
 
-    def poison(self, index: int, number: int) -> None:
-        """Overwrite the outputs of both sides for a set."""
-        for side in range(len(self.sides)):
+    def poison(self, index: int, number: int, sides: Sequence[int] = (0, 1)) -> None:
+        """Overwrite the outputs of both sides, or one of them, for a set."""
+        for side in sides:
             for ring in self.ring(side, index, number):
                 poison(ring)
         self._platform.synchronize()
@@ -237,22 +264,25 @@ class Scene:
         They are those in its ring, unless they were `taken` before. The reference has run on this data too; values
         without rounding are computed if the candidate's are not next to the reference's own.
         """
-        got = self.taken(1, index, number) if taken is None else taken
+        got = [ring.clone() for ring in self.ring(1, index, number)] if taken is None else taken
+        own = self.ring(0, index, number)
+        if self._are_near(index, number, got, own):
+            return None
         fault = self._changed_input(index, number)
         if fault:
             return fault
-        own = self.ring(0, index, number)
-        if self._all_near(got, own):
-            return None
-        known = Known(
-            "", self.stages[index].kept[number], self.expect(index, number), own, [0.0] * len(own), [None] * len(own)
-        )
+        known = Known("", [], self.expect(index, number), own, [0.0] * len(own), [None] * len(own))
         return self._compared(index, got, known)
 
-    def _all_near(self, outputs: Sequence[Any], own: Sequence[Any]) -> bool:
+    def _are_near(self, index: int, number: int, outputs: Sequence[Any], own: Sequence[Any]) -> bool:
+        """Whether the inputs are untouched and the outputs next to the reference's; the device is waited for once."""
         started = time.perf_counter()
-        near = all(is_near(torch, *pair, self._tolerance(pair[0])) for pair in zip(outputs, own, strict=True))
-        self.spent_s["compare"] += time.perf_counter() - started
+        lent = self.inputs.tensors(self.stages[index].inputs[number])
+        inputs = zip(lent, self._values(index, number), strict=True)
+        found = [is_near(torch, *pair, self._tolerance(pair[0])) for pair in zip(outputs, own, strict=True)]
+        found += [(bits(now) == bits(kept)).all() for now, kept in inputs]
+        near = bool(torch.stack(found).all())
+        self.spent_s["verify"] += time.perf_counter() - started
         return near
 
     def taken(self, side: int, index: int, number: int) -> list[Any]:
@@ -294,7 +324,8 @@ class Scene:
         """A fault if the inputs of any set are not what the judge put there."""
         for index, stage in enumerate(self.stages):
             for number, kept in enumerate(stage.kept):
-                fault = self._changed_input(index, number) if kept else None
+                is_filled = bool(kept) or stage.seeds[number] is not None
+                fault = self._changed_input(index, number) if is_filled else None
                 if fault:
                     return fault
         return None
@@ -302,7 +333,7 @@ class Scene:
     def _changed_input(self, index: int, number: int) -> Measurement | None:
         stage = self.stages[index]
         lent = self.inputs.tensors(stage.inputs[number])
-        for place, (now, kept) in enumerate(zip(lent, stage.kept[number], strict=True)):
+        for place, (now, kept) in enumerate(zip(lent, self._values(index, number), strict=True)):
             if not torch.equal(bits(now), bits(kept)):
                 return Measurement(Status.CHEAT, f"input {place} was changed at {stage.workload.name}")
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from foretell.kernels.bench.gpu.handle import WorkerFailed
@@ -12,13 +13,22 @@ from foretell.kernels.languages import built
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.program import Program
 from foretell.kernels.record.replay import copy_into
-from foretell.kernels.task import Task
+from foretell.kernels.task import Task, Tensor
 from foretell.kernels.tasks.refusal import BadTask, Refusal
-from foretell.kernels.tasks.runtime import LibraryRuntime
+from foretell.kernels.tasks.runtime import drawn_inputs
 
 
 class Source(Protocol):
-    """Draws a set of inputs into lent memory: every element anew. Returns copies that the judge alone has, if any."""
+    """Draws a set of inputs into lent memory: every element anew. Returns copies that the judge alone has, if any.
+
+    With `fills`, which say how each tensor is drawn, the reference's process can do so too, and `values` are what it
+    draws with a seed.
+    """
+
+    @property
+    def fills(self) -> Sequence[Tensor]: ...
+
+    def values(self, stage: Stage, seed: int) -> list[Any]: ...
 
     def draw(self, index: int, stage: Stage, number: int, seed: int) -> list[Any] | None: ...
 
@@ -29,10 +39,14 @@ class LibrarySource:
     """A task of the library, whose inputs are described by their shapes and fills: drawn in the judge's process."""
 
     def __init__(self, task: Task, platform: Platform, inputs: Room) -> None:
-        self._runtime, self._platform, self._inputs = LibraryRuntime(task), platform, inputs
+        self._platform, self._inputs = platform, inputs
+        self.fills: Sequence[Tensor] = task.inputs
+
+    def values(self, stage: Stage, seed: int) -> list[Any]:
+        return drawn_inputs(self.fills, stage.workload.sizes, seed, self._platform.device)
 
     def draw(self, index: int, stage: Stage, number: int, seed: int) -> list[Any] | None:
-        drawn = list(self._runtime.inputs(stage.workload, seed, self._platform.device))
+        drawn = self.values(stage, seed)
         for target, value in zip(self._inputs.tensors(stage.inputs[number]), drawn, strict=True):
             copy_into(target, value)
         return drawn
@@ -46,7 +60,11 @@ class ProblemSource:
 
     def __init__(self, task: Task, process: Process, inputs: Room, effort: GpuEffort) -> None:
         self._task, self._process, self._inputs, self._effort = task, process, inputs, effort
+        self.fills: Sequence[Tensor] = ()  # its code draws, and no other process runs that
         self._open()
+
+    def values(self, stage: Stage, seed: int) -> list[Any]:
+        raise NotImplementedError("its code draws, in a process of its own")
 
     def _open(self) -> None:
         self._process.renew()

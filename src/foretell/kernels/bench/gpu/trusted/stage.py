@@ -73,7 +73,8 @@ class Side:
 class Stage:
     """One workload: `sets` sets of inputs, all lent; the values they hold, kept by the judge; room for expected values.
 
-    `precision` is how expected values were computed last.
+    `seeds` are those that sets were drawn with by the reference's process, None for values that are kept. `precision`
+    is how expected values were computed last.
     """
 
     workload: Workload
@@ -83,6 +84,7 @@ class Stage:
     inputs: list[list[Place]]
     expected: list[Place]
     kept: list[list[Any]] = field(default_factory=list)
+    seeds: list[int | None] = field(default_factory=list)
     precision: str = ""
 
 

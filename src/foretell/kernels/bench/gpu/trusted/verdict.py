@@ -134,17 +134,19 @@ def is_within(torch: Any, got: Any, bounds: Any) -> bool:
     return bool(((got >= low) & (got <= high)).all())
 
 
-def is_near(torch: Any, got: Any, own: Any, tolerance: Tolerance) -> bool:
-    """Whether an output is right because it is next to what the reference returns in its own precision.
+def is_near(torch: Any, got: Any, own: Any, tolerance: Tolerance) -> Any:
+    """Whether an output is right because it is next to what the reference returns in its own precision: a truth value
+    on the device.
 
     If it is not, values without rounding have to decide (`mismatch`).
     """
-    if not got.is_floating_point():
-        return bool(torch.equal(got, own))
+    if not got.is_floating_point() or not got.numel():
+        return (got == own).all()
     if got.dtype.itemsize < 4:
         got, own = got.float(), own.float()
-    absolute = tolerance.absolute * scale_of(torch, own)
-    return bool(torch.allclose(got, own, OWN_SHARE * tolerance.relative, OWN_SHARE * absolute))
+    size = torch.linalg.vector_norm(own) / math.sqrt(own.numel())
+    room = own.abs().mul_(OWN_SHARE * tolerance.relative).add_(OWN_SHARE * tolerance.absolute * size.clamp(max=1.0))
+    return ((got - own).abs_() <= room).all() & torch.isfinite(size)
 
 
 def _rows_wrong(torch: Any, got: Any, expected: Any, own: Any, tolerance: Tolerance, scale: float) -> Any:
@@ -203,6 +205,11 @@ def clock_fault(
 def unexplained_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs: int, overhead_us: float) -> float:
     """Time of the shortest batch by the judge's clock that claimed times and the reference's overhead leave open."""
     return min(batch_us) - runs * (statistics.median(claimed_us) + max(0.0, overhead_us))
+
+
+def least_batch_us(whole_s: Sequence[float], null_s: Sequence[float]) -> float:
+    """The shortest batch less the shortest empty one: interruptions lengthen both, and each by itself."""
+    return 1e6 * max(0.0, min(whole_s) - min(null_s))
 
 
 def overhead_us(claimed_us: Sequence[float], batch_us: Sequence[float], runs: int) -> float:
