@@ -33,6 +33,7 @@ import numpy as np
 
 from foretell.kernels.bench.gpu.bench import GpuBench
 from foretell.kernels.bench.gpu.handle import Spares, WorkerHandle
+from foretell.kernels.bench.gpu.trusted.judge import ReplayJudge
 from foretell.kernels.bench.gpu.trusted.process import JOB
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus.plan import templates
@@ -180,7 +181,10 @@ def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespa
                 opened, waited_s = time.perf_counter(), bench.waited_for_build_s
                 outcomes = [outcome for _, outcome in bench.measure(get(name, "gpu"), candidates)]
                 judge = bench._judge
+                clocks = judge[1]._scene.batches if judge and isinstance(judge[1], ReplayJudge) else {}
                 rows.add({
+                    "reference_ms": {n: [[round(1e3 * f(each), 3) for f in (min, statistics.median)] for each in clock]
+                                     for n, clock in clocks.items()},
                     "key": f"{language} {name}", "language": language, "candidates": len(outcomes),
                     "opening_s": round(opened - started, 3), "wall_s": round(time.perf_counter() - opened, 3),
                     "waited_for_build_s": round(bench.waited_for_build_s - waited_s, 3),
