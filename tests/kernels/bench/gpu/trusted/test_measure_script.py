@@ -67,11 +67,13 @@ def test_the_page_says_what_the_rows_show(tmp_path: Path) -> None:
     labels.add(row_of("triton b", Measurement(Status.WRONG, "no"), task="softmax", label=1.0))
     data = page.collected([tmp_path], {"retest": {"both": 3, "median_difference": 0.001}})
     rounds = [{"round": 1, "target": "GPU", "counted": 30, "successes": 2, "reported": "here"}]
-    text = page.page(data, rounds)
+    text = page.page(data, rounds, {})
     assert "| honest kernels that look odd, accepted | all of 60 | 1 of 1 |" in text
     assert "did not earn | 0 | 1 of 1 |" in text and "two processes: median difference | 0.5 % | 0.10% |" in text
     assert "1 ok, 1 wrong" in text and "label: 1.0100" in text and "| 1 | GPU | 30 | 2 | here |" in text
 
 
 def test_the_page_is_the_one_that_its_data_give() -> None:
-    assert page.PAGE.read_text() == page.page(json.loads(page.RESULT.read_text()), json.loads(page.ROUNDS.read_text()))
+    assert page.PAGE.read_text() == page.page(
+        *(json.loads(path.read_text()) for path in (page.RESULT, page.ROUNDS, page.PIECES))
+    )
