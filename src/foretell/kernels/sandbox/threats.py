@@ -6,11 +6,16 @@ COVERED = (
     "and no network, no other processes, nothing left behind",
     "C++ candidates that are measured run in a process with no files, no network and no other processes; it is stopped "
     "but for its calls, timed from outside, and never on data that it has seen",
+    "operations of the library: results that are wrong, remembered, of lower precision than the task asks for, or right "
+    "at some inputs or sizes alone are refused",
     "what compilers print is cut down to the candidate's own words",
-    "received runs, weights and traces: no links are followed, no host is asked that you did not name",
+    "received runs, weights, traces, tables and plans: no links are followed, no host is asked that you did not name, "
+    "sizes and types are checked first",
 )
 NOT_COVERED = (
     "the GPU: code that is measured there may use its time and memory until it is stopped",
+    "speeds on a GPU by the method `worker`: host code of a candidate shares a process with the clock and can forge "
+    "it; FORETELL_GPU_METHOD=replay keeps them apart",
     "results for a problem file are as good as the file: its own code says what is right",
     "faults of the kernel, of drivers and of compilers; side channels by time and load",
     "what lies in the system's folders, in toolkits and in this Python's packages can be read",
