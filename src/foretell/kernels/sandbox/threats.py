@@ -6,8 +6,8 @@ COVERED = (
     "and no network, no other processes, nothing left behind",
     "C++ candidates that are measured run in a process with no files, no network and no other processes; it is stopped "
     "but for its calls, timed from outside, and never on data that it has seen",
-    "operations of the library: results that are wrong, remembered, of lower precision than the task asks for, or right "
-    "at some inputs or sizes alone are refused",
+    "operations of the library: results that are wrong, remembered, of lower precision than the task asks for, or "
+    "right at some inputs or sizes alone are refused",
     "what compilers print is cut down to the candidate's own words",
     "received runs, weights, traces, tables and plans: no links are followed, no host is asked that you did not name, "
     "sizes and types are checked first",
