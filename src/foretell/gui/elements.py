@@ -69,8 +69,13 @@ class Screen:
 def distance(box: Box, x: float, y: float) -> float:
     """Pixels from a point to a box; inside it, the distance to its nearest edge as a negative number."""
     left, top, w, h = box
-    dx, dy = max(left - x, x - (left + w - 1)), max(top - y, y - (top + h - 1))
-    return math.hypot(max(dx, 0.0), max(dy, 0.0)) if max(dx, dy) > 0 else max(dx, dy)
+    before, after = left - x, x - (left + w - 1)
+    dx = before if before >= after else after
+    above, below = top - y, y - (top + h - 1)
+    dy = above if above >= below else below
+    if dx > 0:
+        return math.hypot(dx, dy) if dy > 0 else float(dx)
+    return float(dy) if dy > 0 else max(dx, dy)
 
 
 def look(image: Pixels) -> Screen:
@@ -85,12 +90,14 @@ def look(image: Pixels) -> Screen:
     flat[:-1, :] &= _alike(cv2, image[1:], image[:-1])
     count, patches, stats, _ = cv2.connectedComponentsWithStats(flat, connectivity=4)
     ground = _wide(cv2, flat, patches, count, _THIN)
-    pieces = _pieces(cv2, ~ground[patches])[1]
-    heights = pieces[(pieces[:, 3] >= 6) & (pieces[:, 3] <= 60) & (pieces[:, 2] <= 90), 3]
-    least = int(np.clip(0.65 * np.median(heights), _THIN, _THICK)) if heights.size else _THIN
-    ground = _wide(cv2, flat, patches, count, least)
     ink = ~ground[patches]
     labels, pieces = _pieces(cv2, ink)
+    heights = pieces[(pieces[:, 3] >= 6) & (pieces[:, 3] <= 60) & (pieces[:, 2] <= 90), 3]
+    least = int(np.clip(0.65 * np.median(heights), _THIN, _THICK)) if heights.size else _THIN
+    if least != _THIN:
+        ground = _wide(cv2, flat, patches, count, least)
+        ink = ~ground[patches]
+        labels, pieces = _pieces(cv2, ink)
     regions = [int(i) for i in np.flatnonzero(ground) if i]
     boxes, page = _boxes(image, patches, stats, regions)
     lines = _lines(cv2, ink, labels, pieces, boxes)
@@ -193,7 +200,9 @@ def _lines(
         mask[y : y + bh, x : x + bw] = 1
     reach = max(3, round(0.75 * typical))
     joined = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((1, 2 * (reach // 2) + 1), np.uint8))
-    joined[frames[labels]] = 0
+    for frame in np.flatnonzero(frames).tolist():
+        x, y, bw, bh = (int(v) for v in pieces[frame, :4])
+        joined[y : y + bh, x : x + bw][labels[y : y + bh, x : x + bw] == frame] = 0
     _, _, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=4)
     found = [(int(x), int(y), int(bw), int(bh)) for x, y, bw, bh, _ in stats[1:]]
     return tuple(sorted(_merged(found, typical), key=lambda box: (box[1], box[0])))

@@ -136,17 +136,18 @@ def as_rows(found: list[Place]) -> list[Place]:
     """Entries of a list reach as far as the widest of them: texts below one another that begin at the same column."""
     texts = sorted((p for p in found if p.kind in ("text", "link")), key=lambda p: p.box[1])
     boxes = np.array([p.box for p in found]).reshape(len(found), 4)
+    columns = np.array([p.box[0] for p in texts])
     wide: dict[int, int] = {}
     for first in texts:
         rows = [first]
-        for p in texts:
+        for p in (texts[i] for i in np.flatnonzero(np.abs(columns - first.box[0]) <= _ALIGNED)):
             gap = p.box[1] - rows[-1].box[1] - rows[-1].box[3]
-            if abs(p.box[0] - first.box[0]) <= _ALIGNED and 0 <= gap <= 1.5 * first.box[3]:
+            if 0 <= gap <= 1.5 * first.box[3]:
                 rows.append(p)
         if len(rows) >= _ENTRIES:
             end = max(row.box[0] + row.box[2] for row in rows)
-            alone = [row for row in rows if not _in_row(row.box, boxes, end)]
-            wide |= {id(row): end - row.box[0] for row in alone if id(row) not in wide}
+            fresh = [row for row in rows if id(row) not in wide]
+            wide |= {id(row): end - row.box[0] for row in fresh if not _in_row(row.box, boxes, end)}
     return [replace(p, box=(*p.box[:2], wide.get(id(p), p.box[2]), p.box[3])) for p in found]
 
 
