@@ -2,8 +2,8 @@
 
     python -m benchmarks.learned.evaluate [--table TABLE.parquet] [--dry-runs FOLDER] [--recorded-only] --why TEXT
 
-Our own kernels (`device`) are held out by problem; of the shared table (`eager`), the half that was held out for
-`program` too. Figures go to benchmarks/results/learned_held_out.json, and a line to
+Our own kernels (device times) are held out by problem; of the shared table (`--table`, eager times), the half that was
+held out for `program` too. Figures go to benchmarks/results/learned_held_out.json, and a line to
 benchmarks/learned/held_out_log.jsonl. Forecasts go to `--kept`, for `benchmarks.learned.experiment`.
 """
 
@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.learned.train import add_arguments, figures, gathered, summary
+from benchmarks.learned.examples import DEVICE, EAGER
+from benchmarks.learned.train import add_arguments, compared, gathered, update
 from foretell.kernels.evaluate.log import commit_of
 from foretell.kernels.forecast.residual import Residual
 
@@ -31,20 +32,18 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="default: the shipped one")
     parser.add_argument("--why", required=True, help="why held-out problems are looked at, for the log")
     arguments = parser.parse_args()
-    found, model = gathered(arguments, PART), Residual.load(arguments.model)
-    said = [forecast for each in found for forecast in each.said]
+    eager = arguments.table is not None
+    column = EAGER if eager else DEVICE
+    found, model = gathered(arguments, PART), Residual.load(arguments.model, eager)
     told = [forecast for each in found for forecast in model.forecasts(each.rows)]
-    report: dict[str, Any] = {
-        "about": {"model": model.about, "rows": len(told), "pools": len(found)},
-        "program": summary(figures(found, said, "program", PART)),
-        "calibrated": summary(figures(found, told, "calibrated", PART)),
-    }
+    about = {"model": model.about, "rows": len(told), "pools": len(found)}
+    report: dict[str, Any] = {"about": {column: about}, **compared(found, told, PART)}
     line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "commit": commit_of(Path(__file__).parent)}
     with LOG.open("a") as file:
         file.write(json.dumps(line | {"why": arguments.why} | report) + "\n")
-    RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+    update(RESULTS, report)
     if arguments.kept:
-        (arguments.kept / f"{PART}_told.pickle").write_bytes(pickle.dumps(told))
+        (arguments.kept / f"{PART}_{column}_told.pickle").write_bytes(pickle.dumps(told))
     print(json.dumps(report, indent=1))
 
 

@@ -32,6 +32,7 @@ ARMS = {"written": "no surrogate (as written)", "random": "random-k", "newest": 
         "value": "**`value`** (`online:program`)",
         "value_calibrated": "`value` (`online:calibrated`)",
         "value_unlearned": "`value` (`program`, nothing learnt)"}  # fmt: skip
+TITLES = {"device": "H200", "eager": "other GPUs"}
 EXPERIMENTS = {
     "held_out_pools": "The paper's experiment: pools of 40 kernels for held-out problems",
     "development": "The same on development problems, forecasts cross-validated",
@@ -79,10 +80,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def figures(report: Mapping[str, Any], with_asked: bool) -> str:
     """Both columns of one report, `program` beside `calibrated`."""
     columns = [name for name in ("device", "eager") if name in report["calibrated"]]
-    titles = {"device": "H200", "eager": "other GPUs"}
     head = ["figure"]
     for column in columns:
-        head += [f"{titles[column]}: `program`", "**`calibrated`**", *(["asked"] if with_asked else [])]
+        head += [f"{TITLES[column]}: `program`", "**`calibrated`**", *(["asked"] if with_asked else [])]
     rows = []
     for key, label, *asked in FIGURES:
         row = [label]
@@ -92,7 +92,7 @@ def figures(report: Mapping[str, Any], with_asked: bool) -> str:
                 row += [aim] if with_asked else []
         rows.append(row)
     counts = ", ".join(
-        f"{titles[c]}: {r['candidates']} kernels, {r['failures']} of them failing, in {r['pools']} pools of "
+        f"{TITLES[c]}: {r['candidates']} kernels, {r['failures']} of them failing, in {r['pools']} pools of "
         f"{r['operations']} problems"
         for c, r in ((c, report["calibrated"][c]) for c in columns)
     )
@@ -167,9 +167,10 @@ def page() -> str:
     if development:
         parts.append("\n## Development problems, cross-validated by problem\n\n")
         parts.append(figures(development, with_asked=False))
-        parts.append(f"\nIntervals are calibrated within the groups {'; '.join(development['groups'])}. ")
-        parts.append("Chances of failure by finding of `program` and the chance that it states:\n\n")
-        parts.append(failures(development["failures"]))
+        for column, groups in development["groups"].items():
+            parts.append(f"\n{TITLES[column]}: intervals are calibrated within the groups {'; '.join(groups)}. ")
+            parts.append("Chances of failure by finding of `program` and the chance that it states:\n\n")
+            parts.append(failures(development["failures"][column]))
     if report := read("learned_answers.json"):
         parts.append(f"\n## A language model's answers, held-out problems\n\n{_ANSWERED}{answered(report)}")
     for name, title in EXPERIMENTS.items():

@@ -2,9 +2,9 @@
 
     python -m benchmarks.learned.train [--table TABLE.parquet] [--dry-runs FOLDER] [--recorded-only] [--model FILE]
 
-Reads our own measured kernels and the shared table, development problems alone; writes the shipped model and
-benchmarks/results/learned_development.json. Figures there are of models that were not shown the problem they speak
-about, beside those of `program` on the same candidates.
+Reads our own measured kernels (device times) or, with `--table`, the shared table (eager times), development problems
+alone; writes the shipped model for these times and its part of benchmarks/results/learned_development.json. Figures
+there are of models that were not shown the problem they speak about, beside those of `program` on the same candidates.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from foretell.kernels.corpus.table import FOLDER as DATA
 from foretell.kernels.evaluate.data import DEVELOPMENT
 from foretell.kernels.evaluate.metrics import assess
 from foretell.kernels.evaluate.result import Result
-from foretell.train.residual import Effort, train
+from foretell.kernels.forecast.residual import SHIPPED
+from foretell.train.residual import OWN_KERNELS, Effort, train
 
 SEED = 25
-MODEL = Path("src/foretell/kernels/forecast/models/residual.npz")
+MODELS = Path("src/foretell/kernels/forecast/models")
 RESULTS = Path("benchmarks/results/learned_development.json")
 SHOWN = ("pairs_10", "first_pick", "accuracy", "within_one", "accuracy_pools", "ece_bins", "covered_80", "width_80",
          "covered_80_pools", "width_80_pools", "failure_auroc", "failure_auroc_within", "ece_failure", "crps",
@@ -35,15 +36,15 @@ SHOWN = ("pairs_10", "first_pick", "accuracy", "within_one", "accuracy_pools", "
 
 def gathered(arguments: argparse.Namespace, part: str) -> list[Known]:
     """Pools of a part with their evidence, from `--kept` if they were gathered before."""
-    kept = arguments.kept / f"{part}.pickle" if arguments.kept else None
+    eager = arguments.table is not None
+    kept = arguments.kept / f"{part}_{EAGER if eager else DEVICE}.pickle" if arguments.kept else None
     if kept is not None and kept.exists():
         found: list[Known] = pickle.loads(kept.read_bytes())
         return found
     if arguments.dry_runs:
         keep_observations(arguments.dry_runs, not arguments.recorded_only)
-    found = list(known(real_pools(part, arguments.data), False, arguments.recorded_only))
-    if arguments.table:
-        found += known(shared_pools(arguments.table, part), True, arguments.recorded_only)
+    pools = shared_pools(arguments.table, part) if eager else real_pools(part, arguments.data)
+    found = list(known(pools, eager, arguments.recorded_only))
     if kept is not None:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_bytes(pickle.dumps(found))
@@ -76,8 +77,24 @@ def summary(results: dict[str, Result]) -> dict[str, Any]:
     return found
 
 
+def compared(found: Sequence[Known], told: Sequence[Forecast], part: str) -> dict[str, Any]:
+    """Figures of `program` and `calibrated` on the same candidates."""
+    said = [forecast for each in found for forecast in each.said]
+    return {
+        name: summary(figures(found, forecasts, name, part))
+        for name, forecasts in (("program", said), ("calibrated", told))
+    }
+
+
+def update(path: Path, report: Mapping[str, Mapping[str, Any]]) -> None:
+    """Put the figures of one column into a file of results, beside those of the other."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    merged = {key: {**before.get(key, {}), **columns} for key, columns in report.items()}
+    path.write_text(json.dumps(merged, indent=1) + "\n")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--table", type=Path, help="the shared table; default: our own kernels alone")
+    parser.add_argument("--table", type=Path, help="the shared table; default: our own kernels")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of our own kernels and their labels")
     parser.add_argument("--dry-runs", type=Path, help="keep dry runs of launches in this folder")
     parser.add_argument("--recorded-only", action="store_true", help="record and follow nothing new")
@@ -87,29 +104,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
-    parser.add_argument("--model", type=Path, default=MODEL)
+    parser.add_argument("--model", type=Path, help="default: the shipped one")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     found = gathered(arguments, DEVELOPMENT)
     examples = examples_of(found)
     about = {"rows": len(examples.rows), "problems": len(set(examples.problem)), "seed": SEED}
     print(about, flush=True)
-    model, told = train(examples, SEED, Effort(), about)
-    model.save(arguments.model)
+    eager = arguments.table is not None
+    model, told = train(examples, SEED, Effort() if eager else OWN_KERNELS, about)
+    model.save(arguments.model or MODELS / SHIPPED[eager])
+    column = EAGER if eager else DEVICE
     if arguments.kept:
-        (arguments.kept / f"{DEVELOPMENT}_told.pickle").write_bytes(pickle.dumps(told))
-    said = [forecast for each in found for forecast in each.said]
-    report = {
-        "about": about,
-        "groups": sorted(model.spread),
-        "failures": model.failures,
-        "program": summary(figures(found, said, "program", DEVELOPMENT)),
-        "calibrated": summary(figures(found, told, "calibrated", DEVELOPMENT)),
-    }
-    arguments.output.write_text(json.dumps(report, indent=1) + "\n")
+        (arguments.kept / f"{DEVELOPMENT}_{column}_told.pickle").write_bytes(pickle.dumps(told))
+    report = compared(found, told, DEVELOPMENT) | {
+        "about": {column: about}, "groups": {column: sorted(model.spread)}, "failures": {column: model.failures}
+    }  # fmt: skip
+    update(arguments.output, report)
     for name in ("program", "calibrated"):
-        for column, shown in report[name].items():  # type: ignore[attr-defined]
-            print(name, column, {key: round(shown[key]["value"] or 0.0, 3) for key in SHOWN}, flush=True)
+        shown = report[name][column]
+        print(name, column, {key: round(shown[key]["value"] or 0.0, 3) for key in SHOWN}, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Boosted trees as plain arrays: what a trained model is when it is shipped. Loading them runs no code.
+"""Ensembles of trees as plain arrays: what a trained model is when it is shipped. Loading them runs no code.
 
 All trees of an ensemble lie one after the other in flat arrays. A leaf points to itself.
 """
@@ -94,6 +94,34 @@ def of_boosting(model: Any) -> Trees:
         np.concatenate(lefts).astype(np.int32),
         np.concatenate(rights).astype(np.int32),
         np.concatenate(missing),
+        np.concatenate(values).astype(np.float32),
+    )
+
+
+def of_forest(model: Any, missing: float) -> Trees:
+    """The trees of a fitted scikit-learn forest for regression whose training had `missing` in the place of nan."""
+    columns, thresholds, lefts, rights, values, roots = [], [], [], [], [], []
+    start = 0
+    for each in model.estimators_:
+        tree = each.tree_
+        leaf = tree.children_left < 0
+        own = np.arange(tree.node_count)
+        roots.append(start)
+        columns.append(np.where(leaf, 0, tree.feature))
+        thresholds.append(np.where(leaf, np.inf, tree.threshold))
+        lefts.append(start + np.where(leaf, own, tree.children_left))
+        rights.append(start + np.where(leaf, own, tree.children_right))
+        values.append(np.where(leaf, tree.value[:, 0, 0], 0.0) / len(model.estimators_))
+        start += tree.node_count
+    limits = np.concatenate(thresholds)
+    return Trees(
+        0.0,
+        np.array(roots, dtype=np.int32),
+        np.concatenate(columns).astype(np.int16),
+        _not_above(limits),
+        np.concatenate(lefts).astype(np.int32),
+        np.concatenate(rights).astype(np.int32),
+        missing <= limits,
         np.concatenate(values).astype(np.float32),
     )
 

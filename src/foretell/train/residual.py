@@ -28,13 +28,14 @@ from foretell.kernels.forecast.residual import (
 )
 from foretell.kernels.measurement import Status
 from foretell.train.features import SMALLEST_ERROR_LOG2, folds_of, spread_of
-from foretell.trees import FloatArray, of_boosting
+from foretell.trees import FloatArray, of_boosting, of_forest
 
 FEWEST_OF_GROUP = 30  # errors, and a third as many problems, from which a group has a spread of its own
 PRIOR = 10.0  # candidates that the chance which `program` states counts as
 _ALIKE = {Status.CRASH: Status.LAUNCH_ERROR, Status.CHEAT: Status.WRONG}
 _REFERENCE = ("recorded", "eager", "refused.", "device.", "reference.")
 _COMPARISON = ("recorded", "eager", "refused.", "device.", "ratio", "common", "doubt")
+MISSING = -9.0  # in the place of what is not known: below all logarithms and shares
 _COMPARISON_WHOLE = frozenset({"candidate.own", "candidate.us", "candidate.host", "candidate.doubt", "language.torch"})
 
 Mask = NDArray[np.bool_]
@@ -42,11 +43,19 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Effort:
-    """How many trees each part gets, and in how many parts problems are left out."""
+    """How many trees each part gets, and in how many parts problems are left out.
+
+    With `forests` levels come from that many extremely randomised trees instead of boosted ones: better where kernels
+    of one data set are spoken of, worse where several are mixed.
+    """
 
     level: int = 60
     error: int = 40
     folds: int = 8
+    forests: int = 0
+
+
+OWN_KERNELS = Effort(forests=64)
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,16 @@ def reads_comparison(name: str) -> bool:
     return name in _COMPARISON_WHOLE or name.startswith(_COMPARISON)
 
 
+def reads_no_text(name: str) -> bool:
+    """Columns that rest on the Programs alone."""
+    return not name.startswith("text.")
+
+
+def reads_all(name: str) -> bool:
+    """Every column."""
+    return True
+
+
 def train(examples: Examples, seed: int, effort: Effort, about: Mapping[str, Any]) -> tuple[Residual, list[Forecast]]:
     """The model, and what models that were not shown a row's problem forecast of it."""
     held = list(folds_of(examples.problem, effort.folds, seed))
@@ -109,19 +128,26 @@ def train(examples: Examples, seed: int, effort: Effort, about: Mapping[str, Any
 
 
 def fit_levels(examples: Examples, shown: Mask, seed: int, effort: Effort) -> tuple[Ensemble, ...]:
-    """Trees for what is to be added to the ratio of `program`: from the reference alone, and from the comparison."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
+    """Trees for what is to be added to the ratio of `program`: from the reference alone, and from the comparison; as
+    forests, from all columns without those of the text, and with them."""
+    from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
 
     said = np.array([row.get("ratio", 0.0) for row in examples.rows])
     known = shown & np.isfinite(examples.log2)
+    errors, weights = (examples.log2 - said)[known], examples.weights()[known]
     found = []
-    for number, reads in enumerate((reads_reference, reads_comparison)):
+    for number, reads in enumerate((reads_no_text, reads_all) if effort.forests else ()):
+        names = tuple(name for name in examples.names if reads(name))
+        forest = ExtraTreesRegressor(effort.forests, min_samples_leaf=5, max_features=0.3, random_state=seed + number)
+        forest.fit(np.nan_to_num(_shown(examples, known, names), nan=MISSING), errors, weights)
+        found.append(Ensemble(names, of_forest(forest, MISSING)))
+    for number, reads in enumerate(() if effort.forests else (reads_reference, reads_comparison)):
         names = tuple(name for name in examples.names if reads(name))
         model = HistGradientBoostingRegressor(
             loss="absolute_error", max_iter=effort.level, learning_rate=0.08, max_leaf_nodes=6, min_samples_leaf=20,
             l2_regularization=5.0, max_features=0.5, random_state=seed + number,
         )  # fmt: skip
-        model.fit(_shown(examples, known, names), (examples.log2 - said)[known], examples.weights()[known])
+        model.fit(_shown(examples, known, names), errors, weights)
         found.append(Ensemble(names, of_boosting(model)))
     return tuple(found)
 

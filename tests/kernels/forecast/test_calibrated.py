@@ -73,9 +73,12 @@ def _made_up(count: int, seed: int) -> Examples:
     return Examples(rows, np.array(log2), status, problems, problems, np.ones(count, dtype=bool))
 
 
-def test_training_learns_level_spread_and_failure_of_problems_that_it_was_not_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize("effort", [QUICK, replace(QUICK, forests=30)])
+def test_training_learns_level_spread_and_failure_of_problems_that_it_was_not_shown(
+    tmp_path: Path, effort: Effort
+) -> None:
     examples = _made_up(400, 1)
-    model, told = train(examples, 0, QUICK, {"rows": 400})
+    model, told = train(examples, 0, effort, {"rows": 400})
     works = np.isfinite(examples.log2)
     means = np.array([forecast.mean for forecast in told])
     assert np.abs(means - examples.log2)[works].mean() < 0.2  # 0.5 without the correction
@@ -92,12 +95,13 @@ def test_training_learns_level_spread_and_failure_of_problems_that_it_was_not_sh
 
 
 def test_the_shipped_model_speaks_of_any_evidence() -> None:
-    model = shipped()
-    rows = [_row(), _row(eager=True), _row(reason=Reason.BUILD), _row(reason=Reason.FAILED)]
-    for forecast, ways in zip(model.forecasts(rows), model.failing(rows), strict=True):
-        low, high = forecast.interval(0.8)
-        assert 0.0 < high - low < 8.0 and 0.0 < forecast.p_fail <= 0.995
-        assert set(ways) == set(KINDS) and sum(ways.values()) <= 0.996
+    for eager in (False, True):
+        model = shipped(eager)
+        rows = [_row(eager=eager), *(_row(reason=reason, eager=eager) for reason in (Reason.BUILD, Reason.FAILED))]
+        for forecast, ways in zip(model.forecasts(rows), model.failing(rows), strict=True):
+            low, high = forecast.interval(0.8)
+            assert 0.0 < high - low < 8.0 and 0.0 < forecast.p_fail <= 0.995
+            assert set(ways) == set(KINDS) and sum(ways.values()) <= 0.996
 
 
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from foretell.trees import Trees, of_boosting
+from foretell.trees import Trees, of_boosting, of_forest
 
 
 def _data(gaps: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -27,6 +27,13 @@ def test_predictions_are_those_of_the_library(gaps: bool) -> None:
     assert of_boosting(model).predict(table) == pytest.approx(model.predict(table), abs=1e-4)
     chance = HistGradientBoostingClassifier(max_iter=20, random_state=0).fit(table, target > 1)
     assert of_boosting(chance).predict(table) == pytest.approx(chance.decision_function(table), abs=1e-4)
+
+
+def test_a_forest_says_what_the_library_says() -> None:
+    table, target = _data(True)
+    model = ExtraTreesRegressor(20, min_samples_leaf=3, random_state=0).fit(np.nan_to_num(table, nan=-9.0), target)
+    found = of_forest(model, -9.0).predict(table)
+    assert found == pytest.approx(model.predict(np.nan_to_num(table, nan=-9.0)), abs=1e-4)
 
 
 def test_large_trees_few_rows_and_none() -> None:

@@ -17,9 +17,9 @@ from foretell.kernels.task import Task
 
 
 @cache
-def shipped() -> Residual:
-    """The default model, read once."""
-    return Residual.load()
+def shipped(eager: bool = False) -> Residual:
+    """The default model for device or eager times, read once."""
+    return Residual.load(eager=eager)
 
 
 class CalibratedForecaster:
@@ -35,7 +35,7 @@ class CalibratedForecaster:
     def __init__(self, eager: bool = False, model: Residual | Path | None = None) -> None:
         self.name = "calibrated:eager" if eager else "calibrated"
         self._eager = eager
-        self._model = model if isinstance(model, Residual) else Residual.load(model) if model else shipped()
+        self._model = model if isinstance(model, Residual) else Residual.load(model) if model else shipped(eager)
         self._program = ProgramForecaster(eager)
         self.failing: list[Mapping[Status, float]] = []
 

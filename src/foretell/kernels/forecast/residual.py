@@ -23,6 +23,7 @@ from foretell.kernels.measurement import Status
 from foretell.trees import FloatArray, Trees
 
 FORMAT = 1
+SHIPPED = {False: "residual_device.npz", True: "residual_eager.npz"}
 LEVEL, ERROR = "level", "error"
 KINDS = (Status.COMPILE_ERROR, Status.LAUNCH_ERROR, Status.WRONG, Status.TIMEOUT)
 UNSEEN = "unseen"
@@ -133,9 +134,9 @@ class Residual:
         return {**levels, ERROR: self.error}
 
     @staticmethod
-    def load(path: Path | None = None) -> Residual:
-        """The model of a file, or the one that is shipped. Raises BadModel if it cannot be read."""
-        return model_file.load(path, "residual.npz", FORMAT, Residual._read)
+    def load(path: Path | None = None, eager: bool = False) -> Residual:
+        """The model of a file, or the shipped one for device or eager times. Raises BadModel if it cannot be read."""
+        return model_file.load(path, SHIPPED[eager], FORMAT, Residual._read)
 
     @staticmethod
     def _read(head: Any, arrays: model_file.Arrays) -> Residual:
