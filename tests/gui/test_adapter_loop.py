@@ -13,6 +13,7 @@ import pytest
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.adapters.loop import (
     MOST_REVISIONS,
+    UNREADABLE_STEPS,
     AsyncGuardedScreen,
     GuardedScreen,
     StepOutcome,
@@ -173,6 +174,16 @@ def test_a_called_answer_may_be_followed_by_a_termination(said: object, form: Fo
     agent = Agent(read(said, form), Proposal((END,)))
     outcomes = GuardedScreen(NotingScreen(), NotingGuard(), "goal").run(agent, most_steps=5)
     assert [(o.answer, o.finished) for o in outcomes] == [("I am done.", False), (None, True)]
+
+
+def test_an_agent_that_only_talks_is_not_asked_for_ever() -> None:
+    talk = read("I have finished the task.", Form.QWEN)
+    assert talk.fault
+    outcomes = GuardedScreen(NotingScreen(), NotingGuard(), "goal").run(Agent(talk), most_steps=9)
+    assert len(outcomes) == UNREADABLE_STEPS
+    assert not any(outcome.finished for outcome in outcomes)
+    again = [talk, talk, Proposal((CLICK,)), talk, talk, Proposal((END,))]
+    assert len(GuardedScreen(NotingScreen(), NotingGuard(), "goal").run(Agent(*again), most_steps=9)) == len(again)
 
 
 class SlowScreen(NotingScreen):

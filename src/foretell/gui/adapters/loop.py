@@ -26,6 +26,7 @@ from foretell.gui.verdict import Verdict
 
 MOST_REVISIONS = 8  # of one step, whatever a guard says: then nothing is performed
 MOST_STEPS = 30
+UNREADABLE_STEPS = 3  # in a row, without any action: the agent only talks
 
 Propose = Callable[[Observation, str], Proposal]
 AsyncPropose = Callable[[Observation, str], Awaitable[Proposal] | Proposal]
@@ -205,7 +206,11 @@ class GuardedScreen:
         return outcome
 
     def run(self, propose: Propose, most_steps: int = MOST_STEPS) -> list[StepOutcome]:
-        """Steps until the agent ends the episode, or the screen says that it is `over`, or `most_steps` of them."""
+        """Steps until the agent ends the episode, or the screen says that it is `over`, or `most_steps` of them.
+
+        An agent of which no action could be read in three steps in a row is not asked again; the last outcomes have
+        its proposals, each with the `fault`.
+        """
         outcomes: list[StepOutcome] = []
         while len(outcomes) < most_steps and not _ended(self.screen, outcomes):
             outcomes.append(self.step(propose))
@@ -314,7 +319,8 @@ def _rest(screen: Screen | AsyncScreen, before: Pixels | None, point: Point | No
 
 
 def _ended(screen: Screen | AsyncScreen, outcomes: Sequence[StepOutcome]) -> bool:
-    return bool(getattr(screen, "over", False)) or bool(outcomes and outcomes[-1].finished)
+    talks = len(outcomes) >= UNREADABLE_STEPS and not any(one.proposal.actions for one in outcomes[-UNREADABLE_STEPS:])
+    return talks or bool(getattr(screen, "over", False)) or bool(outcomes and outcomes[-1].finished)
 
 
 def joined(told: str, feedback: str) -> str:
