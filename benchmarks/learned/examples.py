@@ -68,7 +68,7 @@ def known(pools: Sequence[Pool], eager: bool, recorded_only: bool) -> Iterator[K
 
 
 def _not_tried(*_: Any) -> Recording:
-    return Recording(None, Refusal(Reason.TASK, NOT_TRIED))
+    return Recording(None, Refusal(Reason.FORGED, NOT_TRIED))  # of a kind that is not kept
 
 
 def shared_pools(table: Path, part: str) -> list[Pool]:

@@ -64,6 +64,22 @@ Asked of the stack with facts: pairs at least 0.91 on the H200 and 0.89 on other
 """
 
 
+_LIVE = """\
+A language model wrote six candidates a round for three rounds; each arm measured two a round, and the next prompts
+showed what that arm had measured (`benchmarks/learned/live.py`). Writers saw letters, not arms.
+"""
+_CURVE = """\
+`calibrated` on the H200, development problems that were left out, by how many of our own kernels it learnt from (drawn
+at random; `benchmarks/learned/curve.py`).
+
+"""
+_COMPILED = """\
+Speedups over the eager reference by graph replay on one H200, geometric means over problems with measured kernels
+(`benchmarks/real/compiled.py`; `benchmarks/results/real_compiled.json` has each problem).
+
+"""
+
+
 def cell(figure: Mapping[str, float | None] | None) -> str:
     if not figure or figure["value"] is None:
         return "–"
@@ -150,6 +166,51 @@ def answered(report: Mapping[str, Any]) -> str:
     return text
 
 
+def live(report: Mapping[str, Any]) -> str:
+    """Searches in which what was measured went into the next prompts."""
+    rows = []
+    for arm, figure in report["arms"].items():
+        own = [row for row in report["rows"] if row["arm"] == arm]
+        rounds = max(len(row["best_by_round"]) for row in own)
+        best = [
+            ", ".join(f"{row['best_by_round'][min(k, len(row['best_by_round']) - 1)]:.2f}" for row in own)
+            for k in range(rounds)
+        ]
+        share = dict(zip(("value", "low", "high"), figure["share"], strict=True))
+        device_s = sum(row["device_s"] for row in own)
+        measured = sum(row["measured"] for row in own)
+        rows.append([f"`{arm}`", cell(share), "; ".join(best), str(measured), f"{device_s:.1f}"])
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(row["problem"] for row in report["rows"]))
+    head = [
+        "arm",
+        "share of the best of all arms",
+        "best speedup by round, one of each problem",
+        "measured",
+        "device s",
+    ]
+    return f"{_LIVE}Problems: {names}.\n\n{table(head, rows)}"
+
+
+def curve(report: Mapping[str, Any]) -> str:
+    keys = [(key, label) for key, label, *_ in FIGURES if key in report["program"]]
+    rows = [["0 (`program`)", *(f"{report['program'][key]:.3f}" for key, _ in keys)]]
+    rows += [[str(point["kernels"]), *(f"{point[key]:.3f}" for key, _ in keys)] for point in report["points"]]
+    return _CURVE + table(["kernels learnt from", *(label for _, label in keys)], rows)
+
+
+def compiled(report: Mapping[str, Any]) -> str:
+    rows = []
+    for part, each in report["summary"].items():
+        means = [each[f"{name}_geometric_mean"] for name in ("compiled_beside", "best_kernel")]
+        shown = [f"{mean:.2f}" if mean else "–" for mean in means]
+        counts = [each[key] for key in ("problems", "compiled", "with_kernels")]
+        ends = [each[key] for key in ("best_kernel_faster", "compiled_faster")]
+        rows.append([part.replace("_", "-"), *map(str, counts), *shown, *map(str, ends)])
+    head = ["problems", "tried", "compiled", "with measured kernels", "`torch.compile`", "best kernel",
+            "kernel faster by 5 %", "`torch.compile` faster by 5 %"]  # fmt: skip
+    return _COMPILED + table(head, rows)
+
+
 def read(name: str) -> Any:
     path = RESULTS / name
     return json.loads(path.read_text()) if path.exists() else None
@@ -176,6 +237,13 @@ def page() -> str:
     for name, title in EXPERIMENTS.items():
         if report := read(f"learned_experiment_{name}.json"):
             parts.append(f"\n## {title}\n\n{experiment(report)}")
+    for name, title, shown in (
+        ("learned_live", "Live searches", live),
+        ("learned_curve", "Learning curve", curve),
+        ("real_compiled", "`torch.compile` as a baseline", compiled),
+    ):
+        if report := read(f"{name}.json"):
+            parts.append(f"\n## {title}\n\n{shown(report)}")
     parts.append(Path(__file__).with_name("caveats.md").read_text())
     return "".join(parts)
 
