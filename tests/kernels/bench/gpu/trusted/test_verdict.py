@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from foretell.kernels.bench.gpu.trusted.known import Known
 from foretell.kernels.bench.gpu.trusted.player import Player, precision_of
 from foretell.kernels.bench.gpu.trusted.precise import Precise
 from foretell.kernels.bench.gpu.trusted.variants import VARIANTS, applied, looks_independent
@@ -20,7 +21,6 @@ from foretell.kernels.bench.gpu.trusted.verdict import (
     is_near,
     is_tame,
     is_time,
-    is_within,
     least_batch_us,
     mismatch,
     overhead_us,
@@ -281,14 +281,14 @@ def test_bounds_say_the_same_as_looking_at_every_value(dtype: Any) -> None:
     generator = torch.Generator().manual_seed(9)
     expected = torch.randn(40, 64, generator=generator, dtype=torch.float64)
     own = expected.to(dtype)
-    low, high = bounds_of(torch, expected, own, _LOOSE)
+    known = Known.of("drawn", [], [expected], [own]).bounded(lambda _: _LOOSE)
     for size in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
         got = own.clone()
         got[7, 3] += size
-        assert is_within(torch, got, (low, high)) == (mismatch(torch, got, expected, own, _LOOSE) == ""), size
+        assert bool(known.within([got])) == (mismatch(torch, got, expected, own, _LOOSE) == ""), size
     got = own.clone()
     got[0, 0] = float("nan")
-    assert not is_within(torch, got, (low, high))
+    assert not known.within([got])
     odd = own.clone()
     odd[1, 1] = float("inf")
     assert bounds_of(torch, odd.double(), odd, _LOOSE) is None

@@ -45,6 +45,7 @@ class ReplayContest:
     def __init__(self, scene: Scene, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._candidate, self._effort = scene, candidate, effort
         self.unexplained_us: list[float] = []
+        self._drawn: tuple[int, int] | None = None  # the workload and set that hold new data already
 
     def choose(self, index: int, programs: Sequence[Program]) -> None:
         """Load the fastest of a kernel's configurations; one that fails is passed over if another works."""
@@ -78,8 +79,8 @@ class ReplayContest:
             self._scene.methods[index] = self._prepared(reference, index, captured=method == "graph")
             if self._scene.methods[index] != method:
                 method = self._prepared(self._candidate, index, captured=False)
-        for process in (reference, self._candidate):
-            process.run_us(effort.run_timeout_s, index, 0)  # the first run after a capture uploads the graph
+            reference.run_us(effort.run_timeout_s, index, 0)  # the first run after a capture uploads the graph
+        self._candidate.run_us(effort.run_timeout_s, index, 0)
         return method
 
     def _prepared(self, process: Process, index: int, captured: bool) -> str:
@@ -112,17 +113,29 @@ class ReplayContest:
     def _pair(self, index: int, number: int, samples: tuple[list[float], list[float]], keep: bool) -> None:
         """One run of both on new data; outputs are kept if they are looked at."""
         scene, limit_s = self._scene, self._effort.run_timeout_s
-        drawing = scene.seeded(index, [number])
+        sets, first = scene.stages[index].sets, secrets.randbelow(2)
+        drawing = {} if self._drawn == (index, number) else scene.seeded(index, [number])
+        self._drawn = None
         if keep:
             scene.poison(index, number, sides=(1,))
-        processes = (scene.reference, self._candidate)
-        first = secrets.randbelow(2)
-        if drawing and first == 1:
-            scene.reference.ask("draw", limit_s, workload=index, **drawing)
-            drawing = {}
-        for side in (first, 1 - first):
-            details = drawing if side == 0 else {}
-            samples[side].append(processes[side].run_us(limit_s, index, number, keep, **details))
+        if first == 0:
+            samples[0].append(scene.reference.run_us(limit_s, index, number, keep, before=drawing))
+            scene.drawn(index, drawing)
+            samples[1].append(self._candidate.run_us(limit_s, index, number, keep))
+            return
+        self._draw(index, drawing)
+        samples[1].append(self._candidate.run_us(limit_s, index, number, keep))
+        is_ahead, following = sets > 1 and scene.draws_by_reference, (number + 1) % sets
+        drawing = scene.seeded(index, [following]) if is_ahead else {}  # the candidate's run has ended
+        samples[0].append(scene.reference.run_us(limit_s, index, number, keep, after=drawing))
+        scene.drawn(index, drawing)
+        self._drawn = (index, following) if is_ahead else None
+
+    def _draw(self, index: int, drawing: dict[str, Any]) -> None:
+        """Have the reference's process draw, unless the judge has filled the sets."""
+        if drawing:
+            self._scene.reference.ask("draw", self._effort.run_timeout_s, workload=index, before=drawing)
+            self._scene.drawn(index, drawing)
 
     def _clock_fault(self, index: int, samples: tuple[list[float], list[float]]) -> Measurement | None:
         """Whether runs back to back, each on new data, take as long by the judge's clock as the events say.
@@ -136,9 +149,7 @@ class ReplayContest:
         clocks: list[tuple[list[float], list[float]]] = [scene.batches.setdefault(index, ([], [])), ([], [])]
         words, left_open_us = "", 0.0
         for _ in range(effort.replay_batches):
-            drawing = scene.seeded(index, order)
-            if drawing:
-                scene.reference.ask("draw", limit_s, workload=index, **drawing)
+            self._draw(index, scene.seeded(index, order))
             scene.poison(index, looked_at, sides=(1,))
             for (whole_s, null_s), process in zip(clocks, (scene.reference, self._candidate), strict=True):
                 null_s.append(process.batch_s(limit_s, index, []))

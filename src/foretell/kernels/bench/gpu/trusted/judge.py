@@ -11,6 +11,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -79,6 +80,7 @@ class ReplayJudge:
         self._lights = [self._process(LIGHT) for _ in range(max(1, effort.replay_light))]
         self._seats = Seats(self._scene, self._recorded, self._lights, effort)
         self._in_use = self._candidate
+        self._watcher = ThreadPoolExecutor(1, "conditions")
         try:
             fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
             self._scene.open(self._source())
@@ -119,6 +121,7 @@ class ReplayJudge:
     def judge(self, candidate: Candidate, hopeless_below: float | None = None, traced: bool = True) -> Measurement:
         """Check and time one candidate. Failures are values; DeviceLost if no process can be had."""
         started = time.perf_counter()
+        state = self._watcher.submit(conditions)  # the driver answers late while contexts are made
         try:
             with _seldom_interrupted():
                 outcome = self._judged(candidate, hopeless_below)
@@ -131,10 +134,10 @@ class ReplayJudge:
         if not outcome.ok:
             self._candidate.end()
         wall_s = time.perf_counter() - started
-        state = {**conditions(), **outcome.conditions}
+        marks = {**state.result(), **outcome.conditions}
         message = plain(outcome.message)
         return replace(
-            outcome, message=message, cost=Cost(0.0, wall_s, wall_s), device=self._device.id, conditions=state
+            outcome, message=message, cost=Cost(0.0, wall_s, wall_s), device=self._device.id, conditions=marks
         )
 
     def _blamed(self, failure: ReferenceFailed) -> Measurement:
@@ -152,6 +155,7 @@ class ReplayJudge:
 
     def close(self) -> None:
         self._seats.close()
+        self._watcher.shutdown(wait=False)
         self._scene.close()
         for process in (self._candidate, self._weights, *(self._live or ())):
             process.close()

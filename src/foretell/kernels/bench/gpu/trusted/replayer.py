@@ -176,13 +176,13 @@ class Replayer:
                     return {"method": performance.prepare(self._flush, self._stream, self._pool)}
                 return {"method": performance.prepare_eager(self._flush, self._pool)}
             case "run":
-                if "draws" in command:
-                    self._draw(performance, command["draws"], command)
+                self._draw(performance, command.get("before"))
                 us = self._run(performance.timed[command["set"]], command["keep"])
                 performance.settle()
+                self._draw(performance, command.get("after"))
                 return {"us": us}
             case "draw":
-                self._draw(performance, command["draws"], command)
+                self._draw(performance, command["before"])
                 return None
             case "batch":
                 self._batch([performance.timed[number] for number in command["order"]])
@@ -207,10 +207,12 @@ class Replayer:
             self._platform.synchronize()
         return timed.elapsed_us()
 
-    def _draw(self, performance: Performance, draws: Sequence[tuple[int, int]], command: dict[str, Any]) -> None:
-        """New data in every element of these sets, each with its seed."""
-        for number, seed in draws:
-            drawn = drawn_inputs(command["fills"], command["sizes"], seed, self._platform.device)
+    def _draw(self, performance: Performance, drawing: dict[str, Any] | None) -> None:
+        """New data in every element of some sets, each with its seed (`Scene.seeded`)."""
+        if not drawing:
+            return
+        for number, seed in drawing["draws"]:
+            drawn = drawn_inputs(drawing["fills"], drawing["sizes"], seed, self._platform.device)
             for target, value in zip(performance.inputs[number], drawn, strict=True):
                 copy_into(target, value)
         self._platform.synchronize()

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,20 +14,13 @@ import torch
 from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.session import poison
+from foretell.kernels.bench.gpu.trusted.known import DRAWN, Known, all_true, same
 from foretell.kernels.bench.gpu.trusted.player import precision_of
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.source import Source
 from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage, dense, stage_bytes
 from foretell.kernels.bench.gpu.trusted.variants import TAILS, VARIANTS, applied
-from foretell.kernels.bench.gpu.trusted.verdict import (
-    bounds_of,
-    is_near,
-    is_tame,
-    is_within,
-    mismatch,
-    scale_of,
-    tolerance_of,
-)
+from foretell.kernels.bench.gpu.trusted.verdict import is_near, is_tame, scale_of, tolerance_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.program import Program
@@ -35,24 +28,6 @@ from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record.replay import copy_into
 from foretell.kernels.task import Task, Tolerance
 from foretell.kernels.tasks.trees import bits
-
-DRAWN = "drawn"
-
-
-@dataclass(frozen=True)
-class Known:
-    """Inputs with what must come out of them: without rounding, and in the reference's own precision.
-
-    `scales` are sizes of the outputs below which tolerances are not scaled down; `bounds` are what outputs must lie
-    between, None for those that bounds do not suffice for.
-    """
-
-    distribution: str
-    inputs: list[Any]
-    expected: list[Any]
-    own: list[Any]
-    scales: list[float]
-    bounds: list[Any]
 
 
 class Scene:
@@ -113,7 +88,7 @@ class Scene:
         self.open_reference()
         for index, stage in enumerate(self.stages):
             self.fill(index, 0)
-            self.known[index] = [self._bounded(self._known(index, DRAWN))]
+            self.known[index] = [self._known(index, DRAWN).bounded(self._tolerance)]
             drawn = [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[0])]
             roomy = stage_bytes(stage.reference) * 8 <= self._effort.set_bytes
             for name in VARIANTS if roomy and index == 0 else ():
@@ -170,19 +145,14 @@ class Scene:
             known = replace(known, scales=[scale_of(torch, e) if e.is_floating_point() else 0.0 for e in drawn_outputs])
         outputs = zip(known.expected, known.own, known.scales, strict=True)
         if all(is_tame(torch, expected, own, self._tolerance(own), scale) for expected, own, scale in outputs):
-            self.known[index].append(self._bounded(known))
-
-    def _bounded(self, known: Known) -> Known:
-        outputs = zip(known.expected, known.own, known.scales, strict=True)
-        bounds = [bounds_of(torch, expected, own, self._tolerance(own), scale) for expected, own, scale in outputs]
-        return replace(known, bounds=bounds)
+            self.known[index].append(known.bounded(self._tolerance))
 
     def _known(self, index: int, distribution: str) -> Known:
         """What is to be expected of the data in set 0."""
         stage, limit_s = self.stages[index], self._effort.task_timeout_s
         self.reference.ask("check", limit_s, workload=index, sets=[0])
         own = [ring.clone() for ring in self.ring(0, index, 0)]
-        return Known(distribution, stage.kept[0], self.expect(index, 0), own, [0.0] * len(own), [None] * len(own))
+        return Known.of(distribution, stage.kept[0], self.expect(index, 0), own)
 
     def expect(self, index: int, number: int) -> list[Any]:
         """The right outputs for the data of a set; the judge's own copies."""
@@ -208,6 +178,11 @@ class Scene:
         self.poison(index, number)
         self.spent_s["fill"] += time.perf_counter() - started
 
+    @property
+    def draws_by_reference(self) -> bool:
+        """Whether the reference's process can draw inputs: the library's tasks describe theirs by fills."""
+        return self._source is not None and bool(self._source.fills)
+
     def seeded(self, index: int, numbers: Sequence[int]) -> dict[str, Any]:
         """What the reference's process is told so that it draws new data for these sets, with seeds of the operating
         system's; nothing if it cannot: then they are filled here and now.
@@ -216,14 +191,19 @@ class Scene:
         """
         assert self._source is not None
         stage = self.stages[index]
-        if not self._source.fills:
+        if not self.draws_by_reference:
             for number in numbers:
                 self.fill(index, number)
             return {}
-        for number in numbers:
-            stage.seeds[number] = int.from_bytes(os.urandom(7), "big")
-        draws = [(number, stage.seeds[number]) for number in numbers]
+        for number in numbers:  # which nobody knows until it is done
+            stage.kept[number], stage.seeds[number] = [], None
+        draws = [(number, int.from_bytes(os.urandom(7), "big")) for number in numbers]
         return {"draws": draws, "fills": self._source.fills, "sizes": stage.workload.sizes}
+
+    def drawn(self, index: int, drawing: dict[str, Any]) -> None:
+        """The reference's process has done what `seeded` said."""
+        for number, seed in drawing.get("draws", ()):
+            self.stages[index].seeds[number] = seed
 
     def _values(self, index: int, number: int) -> list[Any]:
         """What a set holds, unless somebody changed it."""
@@ -250,10 +230,30 @@ class Scene:
 
     def check_known(self, process: Process, index: int) -> Measurement | None:
         """Run a candidate on everything that is known of a workload; a fault where it is not right."""
-        for known in self.known[index]:
-            self.put(index, 0, known.inputs)
-            process.ask("check", self._effort.run_timeout_s, workload=index, sets=[0])
-            fault = self.compare(index, 0, known)
+        known, sets = self.known[index], self.stages[index].sets
+        for start in range(0, len(known), sets):
+            fault = self._check(process, index, known[start : start + sets])
+            if fault:
+                return fault
+        return None
+
+    def _check(self, process: Process, index: int, known: Sequence[Known]) -> Measurement | None:
+        """Run on each of these, one per set."""
+        for number, each in enumerate(known):
+            self.put(index, number, each.inputs)
+        process.ask("check", self._effort.run_timeout_s, workload=index, sets=list(range(len(known))))
+        started = time.perf_counter()
+        got = [[ring.clone() for ring in self.ring(1, index, number)] for number in range(len(known))]
+        found = [each.within(outputs) for each, outputs in zip(known, got, strict=True)]
+        suffices = all(each is not None for each in found)
+        for number, each in enumerate(known):
+            found += same(self.inputs.tensors(self.stages[index].inputs[number]), each.inputs)
+        is_right = suffices and all_true(found)
+        self.spent_s["compare"] += time.perf_counter() - started
+        if is_right:
+            return None
+        for number, (each, outputs) in enumerate(zip(known, got, strict=True)):
+            fault = self._changed_input(index, number) or self._mismatch(index, outputs, each)
             if fault:
                 return fault
         return None
@@ -271,17 +271,14 @@ class Scene:
         fault = self._changed_input(index, number)
         if fault:
             return fault
-        known = Known("", [], self.expect(index, number), own, [0.0] * len(own), [None] * len(own))
-        return self._compared(index, got, known)
+        return self._mismatch(index, got, Known.of("", [], self.expect(index, number), own))
 
     def _are_near(self, index: int, number: int, outputs: Sequence[Any], own: Sequence[Any]) -> bool:
         """Whether the inputs are untouched and the outputs next to the reference's; the device is waited for once."""
         started = time.perf_counter()
         lent = self.inputs.tensors(self.stages[index].inputs[number])
-        inputs = zip(lent, self._values(index, number), strict=True)
         found = [is_near(torch, *pair, self._tolerance(pair[0])) for pair in zip(outputs, own, strict=True)]
-        found += [(bits(now) == bits(kept)).all() for now, kept in inputs]
-        near = bool(torch.stack(found).all())
+        near = all_true([*found, *same(lent, self._values(index, number))])
         self.spent_s["verify"] += time.perf_counter() - started
         return near
 
@@ -293,29 +290,11 @@ class Scene:
         self.spent_s["take"] += time.perf_counter() - started
         return outputs
 
-    def compare(self, index: int, number: int, known: Known) -> Measurement | None:
-        """Whether outputs are right, and the inputs untouched."""
-        got = self.taken(1, index, number)
-        return self._changed_input(index, number) or self._compared(index, got, known)
-
-    def _compared(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
-        started = time.perf_counter()
-        try:
-            return self._mismatch(index, outputs, known)
-        finally:
-            self.spent_s["compare"] += time.perf_counter() - started
-
     def _mismatch(self, index: int, outputs: Sequence[Any], known: Known) -> Measurement | None:
-        where = self.stages[index].workload.name
-        where += f" on {known.distribution} numbers" if known.distribution not in ("", DRAWN) else ""
-        values = zip(outputs, known.expected, known.own, known.scales, known.bounds, strict=True)
-        for place, (got, expected, own, scale, bounds) in enumerate(values):
-            if bounds is not None and is_within(torch, got, bounds):
-                continue
-            wrong = mismatch(torch, got, expected, own, self._tolerance(got), scale)
-            if wrong:
-                return Measurement(Status.WRONG, f"output {place} at {where}: {wrong}")
-        return None
+        started = time.perf_counter()
+        words = known.mismatch(outputs, self.stages[index].workload.name, self._tolerance)
+        self.spent_s["compare"] += time.perf_counter() - started
+        return Measurement(Status.WRONG, words) if words else None
 
     def _tolerance(self, output: Any) -> Tolerance:
         return tolerance_of(self._task, str(output.dtype).removeprefix("torch."))

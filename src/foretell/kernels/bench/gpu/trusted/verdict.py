@@ -128,12 +128,6 @@ def bounds_of(torch: Any, expected: Any, own: Any, tolerance: Tolerance, least_s
     return tuple(torch.cat(part).reshape(own.shape) for part in parts)
 
 
-def is_within(torch: Any, got: Any, bounds: Any) -> bool:
-    """Whether every value lies between its bounds; NaN lies nowhere."""
-    low, high = bounds
-    return bool(((got >= low) & (got <= high)).all())
-
-
 def is_near(torch: Any, got: Any, own: Any, tolerance: Tolerance) -> Any:
     """Whether an output is right because it is next to what the reference returns in its own precision: a truth value
     on the device.

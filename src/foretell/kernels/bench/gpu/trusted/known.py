@@ -1,0 +1,69 @@
+"""Inputs with what must come out of them, and comparisons that wait for the device once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from foretell.kernels.bench.gpu.trusted.verdict import bounds_of, mismatch
+from foretell.kernels.task import Tolerance
+from foretell.kernels.tasks.trees import bits
+
+DRAWN = "drawn"
+
+
+@dataclass(frozen=True)
+class Known:
+    """Inputs with what must come out of them: without rounding, and in the reference's own precision.
+
+    `scales` are sizes of the outputs below which tolerances are not scaled down; `bounds` are what outputs must lie
+    between, None for those that bounds do not suffice for.
+    """
+
+    distribution: str
+    inputs: list[Any]
+    expected: list[Any]
+    own: list[Any]
+    scales: list[float]
+    bounds: list[Any]
+
+    @staticmethod
+    def of(distribution: str, inputs: list[Any], expected: list[Any], own: list[Any]) -> Known:
+        """Without bounds."""
+        return Known(distribution, inputs, expected, own, [0.0] * len(own), [None] * len(own))
+
+    def bounded(self, tolerance: Callable[[Any], Tolerance]) -> Known:
+        """The same with bounds, which take as much memory as the outputs twice."""
+        outputs = zip(self.expected, self.own, self.scales, strict=True)
+        bounds = [bounds_of(torch, expected, own, tolerance(own), scale) for expected, own, scale in outputs]
+        return replace(self, bounds=bounds)
+
+    def within(self, outputs: Sequence[Any]) -> Any:
+        """Whether all outputs lie between their bounds, a truth value on the device; None if bounds do not suffice."""
+        if any(each is None for each in self.bounds) or not outputs:
+            return None
+        pairs = zip(outputs, self.bounds, strict=True)
+        return torch.stack([((got >= low) & (got <= high)).all() for got, (low, high) in pairs]).all()
+
+    def mismatch(self, outputs: Sequence[Any], where: str, tolerance: Callable[[Any], Tolerance]) -> str:
+        """How outputs differ from what was expected, in words; empty if they are right."""
+        where += f" on {self.distribution} numbers" if self.distribution not in ("", DRAWN) else ""
+        values = zip(outputs, self.expected, self.own, self.scales, strict=True)
+        for place, (got, expected, own, scale) in enumerate(values):
+            wrong = mismatch(torch, got, expected, own, tolerance(got), scale)
+            if wrong:
+                return f"output {place} at {where}: {wrong}"
+        return ""
+
+
+def same(now: Sequence[Any], kept: Sequence[Any]) -> list[Any]:
+    """Whether tensors hold the very same bits, truth values on the device."""
+    return [(bits(one) == bits(other)).all() for one, other in zip(now, kept, strict=True)]
+
+
+def all_true(values: Sequence[Any]) -> bool:
+    """Whether truth values on the device all hold; waits for it once."""
+    return bool(torch.stack(list(values)).all()) if values else True
