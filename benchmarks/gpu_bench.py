@@ -1,4 +1,4 @@
-"""The GPU bench on one GPU: throughput, test-retest, exploits and controls, faults.
+"""The method `worker` of the GPU bench on one GPU: throughput, test-retest, exploits and controls, faults.
 
     python -m benchmarks.gpu_bench throughput --language triton --count 2000
     python -m benchmarks.gpu_bench retest --count 300
@@ -19,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus.plan import templates
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement
+from foretell.kernels.profiles import GPU_BENCH
 
 RESULTS = Path("benchmarks/results")
+WORKER = replace(GPU_BENCH, method="worker")  # the default is measured by benchmarks.trust
 
 
 def draw(language: str, count: int, seed: int) -> dict[str, list[Candidate]]:
@@ -116,7 +119,7 @@ def row(task: str, candidate: Candidate, outcome: Measurement) -> dict[str, Any]
 
 def throughput(arguments: argparse.Namespace) -> dict[str, Any]:
     drawn = draw(arguments.language, arguments.count, seed=0)
-    bench = GpuBench()
+    bench = GpuBench(WORKER)
     result = measure_all(bench, drawn, arguments.limit)
     bench.close()
     return result | {"spent_s": {name: round(value, 2) for name, value in bench.spent_s.items()}}
@@ -164,7 +167,7 @@ def one_pass(arguments: argparse.Namespace) -> dict[str, Any]:
     drawn = draw("triton", half, seed=1)
     for name, candidates in draw("cuda", arguments.count - half, seed=1).items():
         drawn.setdefault(name, []).extend(candidates)
-    bench = GpuBench()
+    bench = GpuBench(WORKER)
     result = measure_all(bench, drawn, 1e9)
     bench.close()
     return result
@@ -175,7 +178,7 @@ def guards(arguments: argparse.Namespace) -> dict[str, Any]:
     from tests.kernels.bench.gpu.controls import CONTROLS
     from tests.kernels.bench.gpu.exploits import EXPLOITS
 
-    bench = GpuBench()
+    bench = GpuBench(WORKER)
     task = get("softmax", "gpu")
     rows = []
     for kind, entries in (("control", CONTROLS), ("exploit", EXPLOITS)):
@@ -209,7 +212,7 @@ def faults(arguments: argparse.Namespace) -> dict[str, Any]:
     honest = [c for name in names for c in drawn[name][:40]]
     runs: list[dict[str, Any]] = []
     for hostile in (False, True):
-        bench = GpuBench()
+        bench = GpuBench(WORKER)
         tasks = {name: get(name, "gpu") for name in names}
         outcomes: dict[str, Measurement] = {}
         seconds = 0.0

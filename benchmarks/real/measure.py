@@ -22,6 +22,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from foretell.kernels.corpus.collect import Tally, collect
 from foretell.kernels.corpus.plan import Item, foreign_items
 from foretell.kernels.corpus.table import FOLDER as DATA
 from foretell.kernels.device import Device
+from foretell.kernels.profiles import GPU_BENCH
 from foretell.kernels.store import Catalogue
 from foretell.kernels.tasks import kernelbench
 
@@ -67,7 +69,7 @@ def labelled(data: Path, device: Device) -> set[str]:
 def gpu_bench(turns: Turns, benches: int) -> GpuBench:
     """A bench on this process's GPU, one of so many, which times only when it is alone."""
     builders = max(1, (os.cpu_count() or 2) // benches)
-    return GpuBench(builders=builders, worker=TimedAlone(turns))
+    return GpuBench(replace(GPU_BENCH, method="worker"), builders, worker=TimedAlone(turns))
 
 
 def measure(

@@ -43,6 +43,7 @@ from foretell.kernels.profiles import GPU_BENCH
 from foretell.kernels.task import Task
 
 REPLAY = replace(GPU_BENCH, method="replay")
+AT_ONCE = 10  # candidates with faults among them, so that the next ones are made ready meanwhile
 KILL_EVERY = 97  # commands to replayers: about one replayer in ten candidates is killed
 LABELS = 300
 UNEARNED = 1.05  # times the best control's speedup
@@ -200,8 +201,12 @@ def throughput(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespa
 def retest(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
     for number in range(2):
         with closing(GpuBench(REPLAY)) as bench:
-            for language in ("triton", "cuda"):
-                for name, candidates in sample(language, 8, seed=5, tasks=4).items():
+            drawn = {language: sample(language, 8, seed=5, tasks=4) for language in ("triton", "cuda")}
+            for samples in drawn.values():
+                for name, candidates in samples.items():
+                    bench.expect(get(name, "gpu"), [c for c in candidates if f"{number} {c.id}" not in rows.done])
+            for samples in drawn.values():
+                for name, candidates in samples.items():
                     todo = [c for c in candidates if f"{number} {c.id}" not in rows.done]
                     for candidate, outcome in measured(bench, get(name, "gpu"), todo, over):
                         rows.add(row_of(f"{number} {candidate.id}", outcome, task=name))
@@ -240,23 +245,24 @@ def faults(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     names = ["softmax", "layernorm", "row_sum", "swiglu"]
     honest = sample("triton", 40, seed=2, names=names)
     for name in names:
-        for kind in ("alone", "mixed", "killed"):
-            killer = Killer() if kind == "killed" else nullcontext()
-            with closing(GpuBench(REPLAY)) as bench, killer:
+        with closing(GpuBench(REPLAY)) as bench:
+            for kind in ("alone", "mixed", "killed"):
                 batch = [(f"{kind} {c.id}", "", c) for c in honest[name][: 10 if kind == "killed" else 40]]
-                if kind == "mixed":
-                    for k, fault in enumerate(FAULTS[:10]):
-                        text = f"{fault.source}\n# {name} {k}\nMARK_{name}_{k} = {k}\n"
-                        hostile = Candidate(name, fault.language, text)
-                        batch.insert(5 * k + 2, (f"{kind} {fault.name} {name}", fault.name, hostile))
-                bench.expect(get(name, "gpu"), [candidate for key, _, candidate in batch if key not in rows.done])
-                for key, fault_name, candidate in batch:
-                    if key in rows.done:
-                        continue
+                for k, fault in enumerate(FAULTS[:10] if kind == "mixed" else ()):
+                    text = f"{fault.source}\n# {name} {k}\nMARK_{name}_{k} = {k}\n"
+                    hostile = Candidate(name, fault.language, text)
+                    batch.insert(5 * k + 2, (f"{kind} {fault.name} {name}", fault.name, hostile))
+                todo = [each for each in batch if each[0] not in rows.done]
+                bench.expect(get(name, "gpu"), [candidate for _, _, candidate in todo])
+                for start in range(0, len(todo), AT_ONCE):
                     if over():
                         return
-                    [(_, outcome)] = bench.measure(get(name, "gpu"), [candidate])
-                    rows.add(row_of(key, outcome, kind=kind, fault=fault_name))
+                    some = {candidate.id: (key, words) for key, words, candidate in todo[start:][:AT_ONCE]}
+                    candidates = [candidate for _, _, candidate in todo[start:][:AT_ONCE]]
+                    with Killer() if kind == "killed" else nullcontext():
+                        for candidate, outcome in bench.measure(get(name, "gpu"), candidates):
+                            key, words = some[candidate.id]
+                            rows.add(row_of(key, outcome, kind=kind, fault=words))
 
 
 def acceptance(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
@@ -299,12 +305,14 @@ def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     groups: dict[str, list[Row]] = defaultdict(list)
     for number in sorted(chosen):
         groups[corpus[number]["task"]].append(corpus[number])
+    order = np.random.default_rng(1).permutation(sorted(groups)).tolist()  # a part of them is random too
+    left = {name: [r for r in groups[name] if f"{r['language']} {r['id']}" not in rows.done] for name in order}
+    drawn = {name: [Candidate(name, r["language"], r["source"]) for r in todo] for name, todo in left.items()}
     with closing(GpuBench(REPLAY)) as bench:
-        for name in np.random.default_rng(1).permutation(sorted(groups)).tolist():  # a part of them is random too
-            group = groups[name]
-            todo = [row for row in group if f"{row['language']} {row['id']}" not in rows.done]
-            candidates = [Candidate(name, row["language"], row["source"]) for row in todo]
-            labelled = {candidate.id: row for candidate, row in zip(candidates, todo, strict=True)}
+        for name, candidates in drawn.items():
+            bench.expect(get(name, "gpu"), candidates)
+        for name, candidates in drawn.items():
+            labelled = {candidate.id: row for candidate, row in zip(candidates, left[name], strict=True)}
             for candidate, outcome in measured(bench, get(name, "gpu"), candidates, over):
                 row = labelled[candidate.id]
                 key = f"{row['language']} {row['id']}"

@@ -26,18 +26,7 @@ HEAD = """\
 
 Made by `python -m benchmarks.trust.measure` on one H200 and `python -m benchmarks.trust.page`; data in
 `benchmarks/results/trust.json`. [How it works](../trusted_replay.md); what is covered at all, in the
-[threat model](../threat_model.md). **The method is not the default**: its speed is far below what is asked, and
-repeatability and agreement with labels were not measured before the device time was used up.
-
-What the device showed, changed since and not measured again there:
-
-- Candidates of our own templates, which forge nothing, were called `cheat` by the judge's clock (under *Speed*) while
-  builds used the cores. Batches are now repeated until one fits, up to a stated number.
-- Honest kernels for the derivative of GELU were refused on skewed numbers, where all of their outputs are tiny and
-  lose their digits. Tolerances are now scaled by the outputs on numbers as drawn there.
-- Exploits were run with the version before that of the controls. In it, streams of a replayed Program did not wait for
-  each other, and one control was refused for that.
-- The speed was measured with 12 processes standing ready, which are made no faster than 4; now there are 4.
+[threat model](../threat_model.md).
 """
 
 

@@ -235,10 +235,10 @@ class GpuEffort:
     `replay_spare_room_bytes` of device memory.
     """
 
-    method: str = "worker"
+    method: str = "replay"
     replay_sets: int = 4
     replay_spares: int = 4
-    replay_light: int = 4
+    replay_light: int = 6
     replay_spare_room_bytes: int = 8 << 30
     replay_configurations: int = 16
     replay_batches: int = 24

@@ -21,7 +21,8 @@ from foretell.kernels.bench.gpu.memory import DeviceFull, MemoryFull, is_full, i
 from foretell.kernels.bench.gpu.platform import Cuda, Platform, name_of
 from foretell.kernels.bench.gpu.server import data_of
 from foretell.kernels.bench.gpu.trusted.judge import NotReplayed, ReplayJudge
-from foretell.kernels.bench.gpu.trusted.process import JOB, LIGHT, LIGHT_JOB, REPLAYER
+from foretell.kernels.bench.gpu.trusted.pool import LightPool
+from foretell.kernels.bench.gpu.trusted.process import JOB, LIGHT, LIGHT_JOB, REPLAYER, Process
 from foretell.kernels.bench.gpu.trusted.recorder import Recorder
 from foretell.kernels.bench.gpu.worker import OUT_OF_MEMORY
 from foretell.kernels.candidate import Candidate
@@ -73,9 +74,9 @@ class GpuBench:
         self._recorder = Recorder(recordings_of, max(1, cores // 4)) if effort.method == REPLAY else None
         self._spares: dict[str, Spares] = {}
         if effort.method == REPLAY:
-            light = min(effort.replay_light, self._spare_count())
             self._spares[JOB] = Spares(name_of(self._platform), JOB, self._spare_count())
-            self._spares[LIGHT_JOB] = Spares(name_of(self._platform), LIGHT_JOB, light)
+            self._spares[LIGHT_JOB] = Spares(name_of(self._platform), LIGHT_JOB, 1)
+        self._pool = LightPool([self._light() for _ in range(self._light_count())] if self._spares else [])
         self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
@@ -143,6 +144,7 @@ class GpuBench:
         """Start the worker, or processes for replays, now, so that the first measurement does not wait for them."""
         for spares in self._spares.values():
             spares.fill()
+        self._pool.warm_up()
         if not self._spares:
             self._worker.start()
 
@@ -156,12 +158,20 @@ class GpuBench:
             self._recorder.close()
         self._retire()
         self._worker.close()
+        self._pool.close()
         self._end_spares()
 
     def _spare_count(self) -> int:
         """How many processes stand ready: each takes a core while it starts, and memory of the device."""
         room = int(self.device.memory_bytes // self._effort.replay_spare_room_bytes)
         return max(1, min(self._effort.replay_spares, os.cpu_count() or 1, room))
+
+    def _light(self) -> Process:
+        return Process(WorkerHandle(name_of(self._platform), self._spares[LIGHT_JOB]), LIGHT)
+
+    def _light_count(self) -> int:
+        room = int(self.device.memory_bytes // self._effort.replay_spare_room_bytes)
+        return max(1, min(self._effort.replay_light, os.cpu_count() or 1, room))
 
     def _end_spares(self) -> None:
         """End the processes that stand ready, and wait until they have given back the device's memory."""
@@ -216,11 +226,10 @@ class GpuBench:
         platform, data = name_of(self._platform), data_of(task)
 
         def start(role: str) -> Worker:
-            reads = role not in (REPLAYER, LIGHT) and bool(data)
-            spares = self._spares[LIGHT_JOB if role == LIGHT else JOB]
-            return WorkerHandle(platform, Spares(platform, JOB, 0, data) if reads else spares)
+            reads = role != REPLAYER and bool(data)
+            return WorkerHandle(platform, Spares(platform, JOB, 0, data) if reads else self._spares[JOB])
 
-        return ReplayJudge(task, self.device, self._effort, self._platform, start, recorder)
+        return ReplayJudge(task, self.device, self._effort, self._platform, start, recorder, self._pool)
 
     def _with_room(self, act: Callable[[], _T]) -> _T:
         """What `act` returns; once more with all of this bench's memory given back, then as long as others hold some.
@@ -252,6 +261,7 @@ class GpuBench:
         self._retire()
         self._worker.stop()
         self._worker.await_end()
+        self._pool.let_go()
         self._end_spares()
         self._arena = Arena(self._platform)
         self._platform.let_go()

@@ -21,6 +21,8 @@ from foretell.kernels.bench.gpu.platform import name_of
 from foretell.kernels.bench.gpu.trusted import commands
 from foretell.kernels.bench.gpu.trusted.commands import Lent, _fault
 from foretell.kernels.bench.gpu.trusted.judge import ReplayJudge
+from foretell.kernels.bench.gpu.trusted.pool import LightPool
+from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described
@@ -74,6 +76,7 @@ class LocalProcess:
     def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
         token, memory = command.pop("token"), command.pop("memory", None)
         if command["do"] in ("become", "fresh"):
+            self.asked.append(command["do"])
             assert command["role"] == self.role
             if command["do"] == "fresh":
                 self.stop()
@@ -169,6 +172,14 @@ def recorded(task: Task, workload: Workload, source: str | None, language: str, 
     return _recorded(json.dumps(task.spec), number, source, language)
 
 
+class Judging(ReplayJudge):
+    """A judge that closes its pool, which nobody else has."""
+
+    def close(self) -> None:
+        super().close()
+        self._pool.close()
+
+
 def judge_of(
     task: Task, platform: Host | None = None, start: Any = None, record: Any = recorded, **changes: Any
 ) -> tuple[ReplayJudge, dict[str, list[Any]]]:
@@ -184,7 +195,10 @@ def judge_of(
     def record_all(task: Task, source: str | None, language: str, device: Device) -> list[Recording]:
         return [record(task, workload, source, language, device) for workload in (*task.workloads, *task.extra)]
 
-    return ReplayJudge(task, DEVICE, replace(EFFORT, **changes), platform, started, record_all), workers
+    effort = replace(EFFORT, **changes)
+    pool = LightPool([Process(started("light"), "light") for _ in range(effort.replay_light)])
+    judge = Judging(task, DEVICE, effort, platform, started, record_all, pool)
+    return judge, workers
 
 
 def judged(task: Task, source: str, **details: Any) -> Measurement:

@@ -249,7 +249,8 @@ def test_a_failure_of_the_reference_is_not_held_against_a_candidate_unless_it_ch
     made: list[Any] = []
 
     def start(role: str, platform: Any) -> Any:
-        made.append((_FailsOnce if len(made) == 2 else LocalProcess)(role, platform))
+        is_reference = role == "replayer" and any(worker.role == "replayer" for worker in made)
+        made.append((_FailsOnce if is_reference else LocalProcess)(role, platform))
         return made[-1]
 
     programs = {"softmax": program_of("softmax"), "spoils": program_of("spoils_later")}

@@ -69,9 +69,10 @@ def test_problems_are_replayed_or_marked(bench: GpuBench) -> None:
 
 def test_the_method_is_chosen_by_one_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FORETELL_GPU_METHOD", raising=False)
-    assert method_of(GpuEffort()) == "worker"
-    monkeypatch.setenv("FORETELL_GPU_METHOD", "replay")
     assert method_of(GpuEffort()) == "replay"
+    assert method_of(GpuEffort(method="worker")) == "worker"
+    monkeypatch.setenv("FORETELL_GPU_METHOD", "worker")
+    assert method_of(GpuEffort()) == "worker"
     monkeypatch.setenv("FORETELL_GPU_METHOD", "magic")
     with pytest.raises(ValueError, match="one of worker, replay"):
         method_of(GpuEffort())

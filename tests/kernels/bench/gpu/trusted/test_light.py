@@ -80,14 +80,13 @@ def test_each_candidate_has_a_fresh_context_and_failures_end_their_process() -> 
     programs = {name: program_of(name.removesuffix(" again")) for name in names}
     judge, workers = judge_of(TASK, ToyHost(), record=recorder(programs), replay_light=1)
     (light,) = workers["light"]
-    contexts: list[Any] = []
-    for name in names:
-        contexts.append((judge.judge(Candidate("softmax", "cuda", name)).status, light.starts, light.alive))
-    assert contexts == [
-        (Status.OK, 1, True), (Status.OK, 2, True), (Status.WRONG, 3, False), (Status.OK, 4, True),
-    ]  # fmt: skip
+    statuses = [judge.judge(Candidate("softmax", "cuda", name)).status for name in names]
+    assert statuses == [Status.OK, Status.OK, Status.WRONG, Status.OK]
     judge.close()
     assert not light.alive
+    # One context each and one more that stands ready; what went wrong ended its process.
+    assert light.starts in (len(names), len(names) + 1) and light.asked.count("become") == 2
+    assert light.asked.count("fresh") in (2, 3)
 
 
 class _Once(LocalProcess):
@@ -102,7 +101,8 @@ def test_where_kernels_reach_the_hosts_memory_no_process_is_used_twice() -> None
     programs = {"one": program_of("softmax"), "two": program_of("softmax")}
     judge, workers = judge_of(TASK, ToyHost(), _Once, recorder(programs), replay_light=1)
     assert all(judge.judge(Candidate("softmax", "cuda", name)).ok for name in programs)
-    assert workers["light"][0].starts == 2
+    judge.close()
+    assert workers["light"][0].starts in (2, 3)  # the last one stands ready, if there was time for it
 
 
 def test_candidates_that_are_foreseen_are_loaded_and_not_run_before_their_turn() -> None:

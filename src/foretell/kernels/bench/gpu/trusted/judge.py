@@ -21,8 +21,9 @@ from foretell.kernels.bench.gpu.memory import MemoryFull
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
-from foretell.kernels.bench.gpu.trusted.process import LIGHT, REPLAYER, SOURCE, Process, ReferenceFailed
+from foretell.kernels.bench.gpu.trusted.pool import LightPool
 from foretell.kernels.bench.gpu.trusted.process import LIVE as LIVE_ROLE
+from foretell.kernels.bench.gpu.trusted.process import REPLAYER, SOURCE, Process, ReferenceFailed, spent_in
 from foretell.kernels.bench.gpu.trusted.recorder import Record
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.seats import Seat, Seats
@@ -60,12 +61,20 @@ class ReplayJudge:
         platform: The device's memory and streams, in this process.
         start: A worker for processes of that role.
         record: Records a reference (no source) or candidate for every workload, behind walls.
+        pool: Light processes, which stay the caller's.
 
     Raises NotReplayed if the task's reference has no Program that can be judged by.
     """
 
     def __init__(
-        self, task: Task, device: Device, effort: GpuEffort, platform: Platform, start: Start, record: Record
+        self,
+        task: Task,
+        device: Device,
+        effort: GpuEffort,
+        platform: Platform,
+        start: Start,
+        record: Record,
+        pool: LightPool,
     ) -> None:
         if task.kind == gpumode.KIND:
             raise NotReplayed("GPU MODE problems check results with code of their own")
@@ -77,8 +86,8 @@ class ReplayJudge:
         self._weights = self._process(SOURCE)
         self._live: tuple[Process, Process] | None = None
         self._scene = Scene(task, programs, platform, effort, self._process(REPLAYER, ReferenceFailed))
-        self._lights = [self._process(LIGHT) for _ in range(max(1, effort.replay_light))]
-        self._seats = Seats(self._scene, self._recorded, self._lights, effort)
+        self._pool, self._lights_spent_s = pool, spent_in(pool.processes)
+        self._seats = Seats(self._scene, self._recorded, pool, effort)
         self._in_use = self._candidate
         self._watcher = ThreadPoolExecutor(1, "conditions")
         try:
@@ -101,9 +110,11 @@ class ReplayJudge:
         """Seconds that its processes were waited for, by command, and that its own work took."""
         spent: dict[str, float] = defaultdict(float, self._scene.spent_s)
         spent["wait"] += self._waited_s
-        for process in (self._candidate, self._weights, self._scene.reference, *self._lights, *(self._live or ())):
+        for process in (self._candidate, self._weights, self._scene.reference, *(self._live or ())):
             for name, value in process.spent_s.items():
                 spent[name] += value
+        for name, value in spent_in(self._pool.processes).items():
+            spent[name] += value - self._lights_spent_s.get(name, 0.0)
         return spent
 
     @property
@@ -156,8 +167,11 @@ class ReplayJudge:
     def close(self) -> None:
         self._seats.close()
         self._watcher.shutdown(wait=False)
+        others = (self._candidate, self._weights, *(self._live or ()))
+        for process in (*others, self._scene.reference):
+            process.stop()  # all at once, before any of them is waited for
         self._scene.close()
-        for process in (self._candidate, self._weights, *(self._live or ())):
+        for process in others:
             process.close()
         self._platform.let_go()
 
@@ -195,7 +209,7 @@ class ReplayJudge:
             outcome = self._replayed(candidate, seat, hopeless_below)
             return outcome
         finally:
-            self._seats.give_back(seat, ended=outcome is None or not outcome.ok)
+            self._seats.give_back(seat, is_well=outcome is not None and outcome.ok)
 
     def _replayed(self, candidate: Candidate, seat: Seat, hopeless_below: float | None) -> Measurement:
         scene = self._scene

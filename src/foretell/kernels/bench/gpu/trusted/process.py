@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -103,3 +104,12 @@ class Process:
         started = time.perf_counter()
         self.ask("batch", timeout_s, workload=workload, order=order)
         return time.perf_counter() - started
+
+
+def spent_in(processes: Iterable[Process]) -> dict[str, float]:
+    """Seconds that processes were waited for, by command."""
+    spent: dict[str, float] = defaultdict(float)
+    for process in processes:
+        for name, value in list(process.spent_s.items()):
+            spent[name] += value
+    return spent

@@ -6,14 +6,13 @@ meanwhile (docs/results/trust.md).
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerFailed
 from foretell.kernels.bench.gpu.trusted.light import is_light
+from foretell.kernels.bench.gpu.trusted.pool import LightPool
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.candidate import Candidate
@@ -39,7 +38,7 @@ class Seats:
     Args:
         scene: The task; its rooms are lent to the processes.
         record: Records a candidate.
-        processes: Light ones, used by turns.
+        pool: Light processes.
         effort: How long things may take.
     """
 
@@ -47,20 +46,16 @@ class Seats:
         self,
         scene: Scene,
         record: Callable[[Candidate], list[Recording]],
-        processes: Sequence[Process],
+        pool: LightPool,
         effort: GpuEffort,
     ) -> None:
-        self._scene, self._record, self._effort = scene, record, effort
-        self._processes = list(processes)
-        self._free: queue.SimpleQueue[Process] = queue.SimpleQueue()
-        for process in processes:
-            self._free.put(process)
-        self._threads = ThreadPoolExecutor(max(1, len(processes)), "seats")
+        self._scene, self._record, self._effort, self._pool = scene, record, effort, pool
+        self._threads = ThreadPoolExecutor(len(pool.processes), "seats")
         self._ahead: dict[str, Future[Seat]] = {}
 
     def foresee(self, candidate: Candidate) -> None:
         """Begin with a candidate that will be judged soon, if there is a process for it."""
-        if candidate.id not in self._ahead and len(self._ahead) < len(self._processes):
+        if candidate.id not in self._ahead and len(self._ahead) < len(self._pool.processes):
             self._ahead[candidate.id] = self._threads.submit(self._made, candidate)
 
     def take(self, candidate: Candidate) -> Seat:
@@ -71,41 +66,35 @@ class Seats:
             foreseen = self._threads.submit(self._made, candidate)
         return foreseen.result()
 
-    def give_back(self, seat: Seat, ended: bool) -> None:
-        """The candidate was judged; its process is not used again as it is, nor at all if it was `ended`."""
+    def give_back(self, seat: Seat, is_well: bool) -> None:
+        """The candidate was judged; if that did not go well, its process is not used again."""
         if seat.process is not None:
-            if ended:
-                seat.process.end()
-            self._free.put(seat.process)
+            self._pool.give_back(seat.process, is_well)
 
     def close(self) -> None:
         self._drop()
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for process in self._processes:
-            process.close()
 
     def _drop(self) -> None:
         ahead, self._ahead = self._ahead, {}
         for future in ahead.values():
             with suppress(Exception):  # of a candidate that is not judged now
-                self.give_back(future.result(), ended=False)
+                self.give_back(future.result(), is_well=True)
 
     def _made(self, candidate: Candidate) -> Seat:
         recordings = self._record(candidate)
         if not self._is_light(recordings):
             return Seat(recordings)
-        process, loaded = self._free.get(), all(not recording.alternatives for recording in recordings)
+        process, loaded = self._pool.take(), all(not recording.alternatives for recording in recordings)
         try:
-            process.refresh()
             scene, limit_s = self._scene, self._effort.open_timeout_s
             process.lend("inputs", scene.inputs, limit_s)
             process.lend("outputs", scene.sides[1].room, limit_s)
             for index, recording in enumerate(recordings if loaded else ()):
                 assert recording.program is not None
                 scene.load(process, scene.sides[1], index, recording.program)
-        except (WorkerFailed, DeviceLost, OSError):
-            process.stop()
-            self._free.put(process)
+        except BaseException:
+            self._pool.give_back(process, is_well=False)
             raise
         return Seat(recordings, process, loaded)
 
