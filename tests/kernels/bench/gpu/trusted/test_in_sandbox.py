@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 from foretell.kernels.bench.gpu.bench import GpuBench, method_of
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.corpus.plan import templates
 from foretell.kernels.devices import described
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GpuEffort
@@ -76,3 +77,19 @@ def test_the_method_is_chosen_by_one_setting(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("FORETELL_GPU_METHOD", "magic")
     with pytest.raises(ValueError, match="one of worker, replay"):
         method_of(GpuEffort())
+
+
+@sandboxed
+def test_kernels_without_library_calls_go_to_light_processes(bench: GpuBench) -> None:
+    """There they fail here, for lack of a GPU, and the one after is measured all the same."""
+    cuda = templates("cuda")["softmax"]
+    candidates = [cuda.candidate(cuda.settings()[number]) for number in (0, 1)]
+    task = softmax()
+    outcomes = [outcome for _, outcome in bench.measure(task, candidates)]
+    if any(outcome.status is Status.COMPILE_ERROR for outcome in outcomes):
+        pytest.skip("no CUDA compiler")
+    assert {(outcome.status, outcome.message) for outcome in outcomes} == {
+        (Status.LAUNCH_ERROR, "kernels can only be carried out on a GPU")
+    }
+    (right,) = measured(bench, task, HONEST)
+    assert right.ok, right.message
