@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from foretell.kernels.program import (
@@ -101,9 +102,9 @@ def random_program(rng: random.Random) -> Program:
     )  # fmt: skip
 
 
-def sealed(document: Any, blobs: list[bytes], version: int = 1) -> bytes:
-    """Bytes with a right checksum for any document."""
-    text = json.dumps(document).encode()
+def sealed(document: Any, blobs: list[bytes], version: int = 1, as_text: Callable[[str], str] = str) -> bytes:
+    """Bytes with a right checksum for any document, whose JSON may be changed."""
+    text = as_text(json.dumps(document)).encode()
     parts = b"".join(_SIZES.pack(len(blob), 0) + blob for blob in blobs)
     payload = zlib.compress(_SIZES.pack(len(text), len(blobs)) + text + parts, level=1)
     return _HEAD.pack(MAGIC, version, hashlib.sha256(payload).digest(), len(payload)) + payload

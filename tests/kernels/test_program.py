@@ -172,6 +172,16 @@ def test_truncated_forged_and_foreign_bytes_are_refused() -> None:
         from_bytes(b"\x80\x04" + bytes(100))
 
 
+def test_numbers_that_cannot_be_written_again_are_refused() -> None:
+    """JSON reads 1e999 as infinity, on which whoever keeps the Program would fail."""
+    document, blobs = opened(to_bytes(random_program(random.Random(3))))
+    document["facts"] = {"a": "MARK"}
+    data = sealed(document, blobs, as_text=lambda text: text.replace('"MARK"', "1e999"))
+    with pytest.raises(InvalidProgram) as caught:
+        from_bytes(data)
+    assert caught.value.fault is Fault.FORMAT
+
+
 def test_a_bomb_is_not_inflated() -> None:
     document, blobs = opened(to_bytes(random_program(random.Random(4))))
     with pytest.raises(InvalidProgram) as caught:

@@ -68,7 +68,9 @@ def from_bytes(data: bytes, most_bytes: int = PROGRAM.decoded_bytes) -> Program:
         length, count = _SIZES.unpack_from(payload)
         if length > PROGRAM.document_bytes:
             raise InvalidProgram(Fault.TOO_LARGE, f"its description has {length} bytes")
-        document = json.loads(payload[_SIZES.size : _SIZES.size + length], parse_constant=_no_constant)
+        document = json.loads(
+            payload[_SIZES.size : _SIZES.size + length], parse_constant=_no_constant, parse_float=_finite
+        )
     except InvalidProgram:
         raise
     except (ValueError, RecursionError, struct.error) as error:
@@ -78,6 +80,14 @@ def from_bytes(data: bytes, most_bytes: int = PROGRAM.decoded_bytes) -> Program:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """A number that can be written again: 1e999 is read as infinity."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is not finite")
+    return value
 
 
 def _payload(data: bytes, most_bytes: int) -> bytes:

@@ -22,7 +22,7 @@ from foretell.kernels.bench.gpu.handle import DeviceLost, WorkerFailed
 from foretell.kernels.bench.gpu.trusted import replayer
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Measurement, Status
-from foretell.kernels.program import Launch, LibraryCall, Pointer, Program, Tag, View
+from foretell.kernels.program import Buffer, Launch, LibraryCall, Pointer, Program, Role, Tag, View, Weight
 from foretell.kernels.program_check import InvalidProgram, check
 from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.record.refusal import Recording
@@ -284,6 +284,28 @@ def test_the_fastest_configuration_of_an_autotuned_kernel_is_measured() -> None:
     assert judge.judge(Candidate("softmax", "torch", "naps fails")).status is Status.WRONG
 
 
+def test_no_configuration_of_an_autotuned_kernel_may_let_torch_compute() -> None:
+    """Of the first one alone it was asked, and the fastest was loaded."""
+    first, second = program_of("softmax"), honest()
+
+    def record(task: Task, workload: Workload, source: str | None, language: str, device: Any) -> Recording:
+        return recorded(task, workload, None, language, device) if source is None else Recording(first, None, (second,))
+
+    judge, _ = judge_of(TASK, ToyHost(), record=record)
+    refused = judge.judge(Candidate("softmax", "cuda", "both"))
+    judge.close()
+    assert refused.status is Status.CHEAT and "no kernel of its own" in refused.message
+
+
+def test_room_for_weights_that_no_device_has_is_not_made() -> None:
+    size, program = 1 << 39, program_of("softmax")
+    weight = Weight("w", View(2, 0, "uint8", (size,), (1,)))
+    huge = replace(program, buffers=(*program.buffers, Buffer(size, Role.WEIGHT)), weights=(weight,))
+    outcomes = verdicts({"huge": huge, "softmax": program})
+    assert outcomes["huge"].status is Status.LAUNCH_ERROR and "more than the device has" in outcomes["huge"].message
+    assert outcomes["softmax"].ok
+
+
 def test_where_kernels_of_ones_own_are_asked_for_torch_must_not_compute() -> None:
     programs = {"library": honest(), "kernel": program_of("softmax")}
     judge, _ = judge_of(TASK, ToyHost(), record=recorder(programs))
@@ -313,7 +335,7 @@ def test_the_replayer_holds_no_seeds_and_its_job_knows_no_source() -> None:
     keys = {key for command in commands for key in command}
     assert keys == {
         "do", "token", "role", "name", "size", "memory", "workload", "program", "inputs", "outputs", "weights",
-        "precision", "cudnn_tf32", "sets", "set", "keep", "captured", "order",
+        "precision", "cudnn_tf32", "layouts", "sets", "set", "captured", "order",
     }  # fmt: skip
     assert {command["name"] for command in commands if command["do"] == "lend"} == {"inputs", "outputs"}
     assert not hasattr(replayer, "runtime_of")

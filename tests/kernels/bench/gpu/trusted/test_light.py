@@ -28,7 +28,7 @@ from foretell.kernels.program import (
 )
 from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of
 from tests.kernels.bench.gpu.trusted.test_hostile_programs import TASK, recorder
-from tests.kernels.bench.gpu.trusted.toy import COLS, ROWS, ToyHost, program_of
+from tests.kernels.bench.gpu.trusted.toy import COLS, KERNELS, ROWS, ToyHost, program_of
 
 SIZE = 4 * ROWS * COLS
 
@@ -119,6 +119,31 @@ def test_candidates_that_are_foreseen_are_loaded_and_not_run_before_their_turn()
     assert judge.judge(candidates["first"]).ok
     judge.close()
     assert not any(worker.alive for worker in workers["light"])
+
+
+def test_a_kernel_cannot_tell_which_runs_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an H200 a kernel read its ring, which was poisoned before runs that were looked at and before no others."""
+    judge, workers = judge_of(TASK, ToyHost(), record=recorder({"softmax": program_of("softmax")}), replay_light=1)
+    (light,) = workers["light"]
+    asked: list[dict[str, Any]] = []
+    rings: list[tuple[bool, ...]] = []
+    ask, honest = light.ask, KERNELS["softmax"]
+
+    def noting(timeout_s: float, **command: Any) -> Any:
+        asked.append(command)
+        return ask(timeout_s, **command)
+
+    def looking(source: int, target: int, count: int, state: dict[str, Any]) -> None:
+        if asked[-1]["do"] == "run":
+            rings.append(tuple(bool(ring.isnan().all()) for ring in judge._scene.ring(1, 0, asked[-1]["set"])))
+        honest(source, target, count, state)
+
+    monkeypatch.setattr(light, "ask", noting)
+    monkeypatch.setitem(KERNELS, "softmax", looking)
+    assert judge.judge(Candidate("softmax", "cuda", "softmax")).ok
+    assert len(rings) >= 7 and set(rings) == {(True,)}
+    runs = [command for command in asked if command["do"] == "run"]
+    assert {frozenset(command) for command in runs} == {frozenset({"do", "token", "workload", "set"})}
 
 
 def test_an_invalid_program_that_was_foreseen_is_a_verdict_and_not_the_next_ones() -> None:

@@ -159,6 +159,49 @@ def test_a_live_candidate_that_computes_after_it_said_it_was_done_is_wrong() -> 
     assert outcome.status is Status.WRONG and outcome.trust == "live", outcome.message
 
 
+def test_a_live_candidate_that_answers_empty_batches_late_gains_nothing() -> None:
+    """What an empty batch of its own process took was subtracted from its batches."""
+
+    class Slow(LocalProcess):
+        is_candidate = False
+
+        def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
+            if command["do"] == "batch" and self.is_candidate:
+                time.sleep(0.5)  # which is most of what its batches take
+            return super().ask(timeout_s, **command)
+
+    made: list[Slow] = []
+
+    def start(role: str, platform: Any) -> Any:
+        made.append(Slow(role, platform))
+        made[-1].is_candidate = role == "live" and any(worker.role == "live" for worker in made[:-1])
+        return made[-1]
+
+    source = kernel("if float(x.sum()) > 1e30:\n    return x\nreturn torch.softmax(x, 1)")
+    outcome = judged(softmax(), source, start=start, chunk_pairs=1, fewest_pairs=1, most_pairs=1)
+    assert outcome.ok, outcome.message
+    assert all(us > 1e5 for t in outcome.timings for us in t.candidate_us)
+
+
+def test_outputs_in_another_layout_than_the_references_are_made_dense_within_the_time() -> None:
+    """The hand-over, which is not timed, must not do what the reference's kernel does."""
+    judge, workers = judge_of(softmax())
+    process = workers["replayer"][0]
+    dense: list[bool] = []
+    ask = process.ask
+
+    def noting(timeout_s: float, **command: Any) -> Any:
+        if command["do"] == "run":
+            timed = process._obey.__self__._performances[command["workload"]].timed[command["set"]]
+            dense.extend(output.is_contiguous() for output in timed._run())
+        return ask(timeout_s, **command)
+
+    process.ask = noting
+    outcome = judge.judge(Candidate("softmax", "torch", kernel("return torch.softmax(x.t().contiguous(), 0).t()")))
+    assert outcome.ok, outcome.message
+    assert dense and all(dense)
+
+
 def test_a_reference_that_cannot_be_recorded_is_told() -> None:
     task = kernelbench.from_text(PROBLEM.replace("torch.relu(self.layer(x))", "x[x > 0.5]"), "data_dependent")
     with pytest.raises(NotReplayed, match="depends on data"):

@@ -111,23 +111,24 @@ class ReplayContest:
         return timing(stage.workload.name, *samples), hurry
 
     def _pair(self, index: int, number: int, samples: tuple[list[float], list[float]], keep: bool) -> None:
-        """One run of both on new data; outputs are kept if they are looked at."""
+        """One run of both on new data. The reference's outputs are kept if they are looked at.
+
+        Whether they are makes no difference to what the candidate's process is asked, or what its kernels can read.
+        """
         scene, limit_s = self._scene, self._effort.run_timeout_s
         sets, first = scene.stages[index].sets, secrets.randbelow(2)
         drawing = {} if self._drawn == (index, number) else scene.seeded(index, [number])
         self._drawn = None
-        if keep:
-            scene.poison(index, number, sides=(1,))
         if first == 0:
-            samples[0].append(scene.reference.run_us(limit_s, index, number, keep, before=drawing))
+            samples[0].append(scene.reference.run_us(limit_s, index, number, keep=keep, before=drawing))
             scene.drawn(index, drawing)
-            samples[1].append(self._candidate.run_us(limit_s, index, number, keep))
+            samples[1].append(self._candidate.run_us(limit_s, index, number))
             return
         self._draw(index, drawing)
-        samples[1].append(self._candidate.run_us(limit_s, index, number, keep))
+        samples[1].append(self._candidate.run_us(limit_s, index, number))
         is_ahead, following = sets > 1 and scene.draws_by_reference, (number + 1) % sets
         drawing = scene.seeded(index, [following]) if is_ahead else {}  # the candidate's run has ended
-        samples[0].append(scene.reference.run_us(limit_s, index, number, keep, after=drawing))
+        samples[0].append(scene.reference.run_us(limit_s, index, number, keep=keep, after=drawing))
         scene.drawn(index, drawing)
         self._drawn = (index, following) if is_ahead else None
 
@@ -150,7 +151,6 @@ class ReplayContest:
         words, left_open_us = "", 0.0
         for _ in range(effort.replay_batches):
             self._draw(index, scene.seeded(index, order))
-            scene.poison(index, looked_at, sides=(1,))
             for (whole_s, null_s), process in zip(clocks, (scene.reference, self._candidate), strict=True):
                 null_s.append(process.batch_s(limit_s, index, []))
                 whole_s.append(process.batch_s(limit_s, index, order))
@@ -217,8 +217,8 @@ class LiveContest:
                 self._scene.fill(index, number)
             first, looked_at = secrets.randbelow(2), secrets.choice(order)
             outputs: list[Any] = []
+            null_s = [self._batch(0, index, [], looked_at)[0] for _ in range(2)]  # a candidate might take its time
             for side in (first, 1 - first):
-                null_s = [self._batch(side, index, [], looked_at)[0] for _ in range(2)]
                 whole_s, taken = self._batch(side, index, order, looked_at)
                 outputs = taken if side == 1 else outputs
                 samples[side].extend(1e6 * each for each in seconds_each([whole_s], null_s, len(order)))
@@ -243,7 +243,8 @@ class LiveContest:
     def words(methods: Iterable[str]) -> str:
         return (
             "live: the candidate's host code runs while it is timed; batches of runs on new inputs timed by the "
-            "judge's clock from outside, an empty batch subtracted; reference likewise; median of paired ratios"
+            "judge's clock from outside, an empty batch of the reference subtracted; reference likewise; median of "
+            "paired ratios"
         )
 
 

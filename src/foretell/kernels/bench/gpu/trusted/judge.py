@@ -216,9 +216,14 @@ class ReplayJudge:
         choices = [[r.program, *r.alternatives][: self._effort.replay_configurations] for r in seat.recordings]
         programs: list[Program] = [choice[0] for choice in choices if choice[0] is not None]
         if not self._task.library_calls and candidate.language in ("triton", "cuda"):
-            fault_words = next(filter(None, map(computing_fault, programs)), "")
+            every = [program for choice in choices for program in choice if program is not None]
+            fault_words = next(filter(None, map(computing_fault, every)), "")
             if fault_words:
                 return _marked(Measurement(Status.CHEAT, fault_words), REPLAYED)
+        weights_bytes = max(sum(weight.view.end_bytes for weight in program.weights) for program in programs)
+        if weights_bytes > self._device.memory_bytes:  # for which the judge would have to make room
+            words = f"its weights take {weights_bytes} bytes, more than the device has"
+            return _marked(Measurement(Status.LAUNCH_ERROR, words), REPLAYED)
         process = self._in_use = seat.process or self._opened(candidate, programs)
         contest = ReplayContest(scene, process, self._effort)
         for index, choice in enumerate(choices):

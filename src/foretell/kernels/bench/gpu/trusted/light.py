@@ -198,8 +198,8 @@ class _Performance:
         self._set_up()
         return "graph" if all(timed.captured for timed in self._timed) else "eager"
 
-    def run_us(self, number: int, keep: bool) -> float:
-        self.queue(number, keep)
+    def run_us(self, number: int) -> float:
+        self.queue(number)
         self.settle()
         return self._timed[number].elapsed_us()
 
@@ -211,13 +211,16 @@ class _Performance:
     def close(self) -> None:
         self._device.free(self._start)
 
-    def queue(self, number: int, keep: bool) -> None:
-        """One timed run behind poisoned outputs; if they are to be kept, they go to the ring of its set."""
-        for view in self._program.outputs:
+    def queue(self, number: int) -> None:
+        """One timed run behind poisoned outputs, which then go to the ring of its set.
+
+        The ring is poisoned too, before every run: kernels can read it, and must not see which runs are looked at.
+        """
+        for view, ring in zip(self._program.outputs, self._rings[number], strict=True):
             self._poison(self._memory[view.buffer] + view.offset_bytes, _bytes(view))
+            self._poison(ring, _bytes(view))
         self._timed[number].start()
-        if keep:
-            self._hand_over(number)
+        self._hand_over(number)
 
     def _poison(self, address: int, size: int) -> None:
         width = 4 if size % 4 == 0 and address % 4 == 0 else 1
@@ -248,10 +251,10 @@ class _Light:
             case "prepare":
                 return {"method": performance.prepare(command["captured"])}
             case "run":
-                return {"us": performance.run_us(command["set"], command["keep"])}
+                return {"us": performance.run_us(command["set"])}
             case "batch":
                 for number in command["order"]:
-                    performance.queue(number, keep=True)
+                    performance.queue(number)
                 performance.settle()
                 return None
         raise ValueError(f"unknown command {command['do']!r}")

@@ -91,9 +91,9 @@ class Process:
             raise self._failure(Status.CHEAT, NOT_ASKED)
         return answer
 
-    def run_us(self, timeout_s: float, workload: int, number: int, keep: bool = False, **details: Any) -> float:
-        """Device time of one run, as the process claims it; it hands over the outputs if they are to be kept."""
-        us = self.ask("run", timeout_s, workload=workload, set=number, keep=keep, **details).get("us")
+    def run_us(self, timeout_s: float, workload: int, number: int, **details: Any) -> float:
+        """Device time of one run, as the process claims it."""
+        us = self.ask("run", timeout_s, workload=workload, set=number, **details).get("us")
         if not is_time(us):
             self.stop()
             raise self._failure(Status.CHEAT, NOT_ASKED)

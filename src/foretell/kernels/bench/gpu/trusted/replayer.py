@@ -63,8 +63,9 @@ class Performance:
         like = [(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in self.inputs[0]]
         returned = [(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in self.rings[0]]
         check_signature(program, like, returned)
-        self._precision = precision
+        self._precision, self._layouts = precision, [tuple(layout) for layout in command["layouts"]]
         self._player = self._made()
+        self.stream: Any = None  # that its runs are timed on
         self._precise: Precise | None = None
         self.timed: list[Timed] = []
 
@@ -108,9 +109,12 @@ class Performance:
 
     def _timed(self, number: int, flush: Any, stream: Any, pool: Any, captured: bool) -> Timed:
         def run() -> list[Any]:
+            """Outputs that are laid out otherwise than the reference's are made dense within the time."""
             with self._player.unpoisoned():
-                return self._player.run_on(self.inputs[number])
+                outputs = zip(self._player.run_on(self.inputs[number]), self._layouts, strict=True)
+                return [each if tuple(each.stride()) == layout else each.contiguous() for each, layout in outputs]
 
+        self.stream = stream
         with self._platform.using(stream):
             run()  # libraries choose their algorithms and make their workspaces outside the capture
         self._platform.synchronize()
@@ -177,7 +181,7 @@ class Replayer:
                 return {"method": performance.prepare_eager(self._flush, self._pool)}
             case "run":
                 self._draw(performance, command.get("before"))
-                us = self._run(performance.timed[command["set"]], command["keep"])
+                us = self._run(performance, command["set"], command.get("keep", True))
                 performance.settle()
                 self._draw(performance, command.get("after"))
                 return {"us": us}
@@ -185,7 +189,7 @@ class Replayer:
                 self._draw(performance, command["before"])
                 return None
             case "batch":
-                self._batch([performance.timed[number] for number in command["order"]])
+                self._batch(performance, command["order"])
                 performance.settle()
                 return None
             case "expect":
@@ -199,7 +203,11 @@ class Replayer:
         performance = Performance(self._platform, program, command, self._lent, tuple(command["precision"]))
         self._performances[command["workload"]] = performance
 
-    def _run(self, timed: Timed, keep: bool) -> float:
+    def _run(self, performance: Performance, number: int, keep: bool) -> float:
+        """Only the reference's outputs need not be kept: a candidate must not see which runs are looked at."""
+        timed = performance.timed[number]
+        if keep:
+            self._poison(performance, number)
         timed.start()
         self._platform.synchronize()
         if keep:
@@ -217,12 +225,19 @@ class Replayer:
                 copy_into(target, value)
         self._platform.synchronize()
 
-    def _batch(self, order: Sequence[Timed]) -> None:
+    def _batch(self, performance: Performance, order: Sequence[int]) -> None:
         """Runs one right after the other; each puts its outputs where the judge looks."""
-        for timed in order:
-            timed.start()
-            timed.hand_over()
+        for number in order:
+            self._poison(performance, number)
+            performance.timed[number].start()
+            performance.timed[number].hand_over()
         self._platform.synchronize()
+
+    def _poison(self, performance: Performance, number: int) -> None:
+        """Overwrite where the outputs of a run go, on the stream that it runs on."""
+        with self._platform.using(performance.stream):
+            for ring in performance.rings[number]:
+                poison(ring)
 
     def _close(self) -> None:
         for performance in self._performances.values():

@@ -126,6 +126,7 @@ class Scene:
             "program", self._effort.load_timeout_s, workload=index, program=to_bytes(program),
             inputs=self.stages[index].inputs, outputs=side.rings[index], weights=side.weights,
             precision=self.precision, cudnn_tf32=self.cudnn_tf32,
+            layouts=[view.strides for view in self.stages[index].reference.outputs],
         )  # fmt: skip
 
     def _try_variant(self, index: int, name: str, drawn: list[Any]) -> None:
@@ -221,9 +222,9 @@ class Scene:
         self.poison(index, number)
         self.spent_s["put"] += time.perf_counter() - started
 
-    def poison(self, index: int, number: int, sides: Sequence[int] = (0, 1)) -> None:
-        """Overwrite the outputs of both sides, or one of them, for a set."""
-        for side in sides:
+    def poison(self, index: int, number: int) -> None:
+        """Overwrite the outputs of both sides for a set."""
+        for side in range(len(self.sides)):
             for ring in self.ring(side, index, number):
                 poison(ring)
         self._platform.synchronize()
