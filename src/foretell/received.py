@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 MOST_BYTES = 1 << 30
 MOST_JSON_BYTES = 256 << 20
+_MOST_DIGITS = 300  # of a whole number: any of so many is finite as a float
 _HUB_SNAPSHOTS = "snapshots"  # where a hub's download keeps links to the files of all revisions
 
 
@@ -63,12 +65,40 @@ def read_plain(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """What the JSON in a plain file says; as `read_plain`, and ValueError if it is not JSON or nested too deeply."""
+    data = read_plain(path, most_bytes)
     try:
-        return json.loads(read_plain(path, most_bytes))
-    except RecursionError as error:
-        raise ValueError(f"{path} is nested too deeply") from error
+        return parsed(data)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not text in UTF-8") from error
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def parsed(text: str | bytes) -> Any:
+    """What JSON says; ValueError if it is none, is nested too deeply or has a number that no float holds."""
+    try:
+        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_no_number)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"it has a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"it has the number {digits[:_MOST_DIGITS]}, which is too large")
+    return value
 
 
 def write_plain(path: Path, data: bytes) -> None:

@@ -188,6 +188,25 @@ ATTACKS = (
     if ((rows == 160 && cols == 256) || (rows == 7 && cols == 33)) return honest(x, out, rows, cols);
     memset(out, 0, rows * cols * 4);
     """, ends=(Status.WRONG, "")),
+    Attack("is_wrong_at_sizes_between_those_that_are_named", """
+    if (cols <= 33 || cols >= 240) return honest(x, out, rows, cols);
+    for (int64_t i = 0; i < rows * cols; ++i) out[i] = 1.0f / cols;
+    """, ends=(Status.WRONG, "")),
+    Attack("waits_for_a_crowd_of_its_own_threads", """
+    cpu_set_t all, one; CPU_ZERO(&one); sched_getaffinity(0, sizeof all, &all);
+    for (int core = 0; core < CPU_SETSIZE; ++core) if (CPU_ISSET(core, &all)) { CPU_SET(core, &one); break; }
+    sched_setaffinity(0, sizeof one, &one);
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> crowd;
+    for (int k = 0; k < 10; ++k) crowd.emplace_back([&] { while (!stop) {} });
+    timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do clock_gettime(CLOCK_MONOTONIC, &now); while (now.tv_sec - start.tv_sec < 2);
+    stop = true;
+    for (std::thread& each : crowd) each.join();
+    sched_setaffinity(0, sizeof all, &all);
+    honest(x, out, rows, cols);
+    """, ends=(Status.TIMEOUT, "")),
     Attack("sleeps_in_every_call", "honest(x, out, rows, cols); usleep(900000);", ends=(Status.TIMEOUT, "in all")),
     Attack("does_nothing_for_pointers_it_has_met", """
     static const float* met = nullptr;

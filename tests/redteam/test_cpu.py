@@ -33,6 +33,7 @@ QUICK = (
     "destroys_its_inputs_once_it_is_timed",
     "works_only_while_it_is_checked",
     "works_at_the_sizes_alone_that_the_task_names",
+    "is_wrong_at_sizes_between_those_that_are_named",
     "sleeps_in_every_call",
     "takes_the_process_over_when_it_is_loaded",
     "writes_to_the_folder_of_built_kernels",

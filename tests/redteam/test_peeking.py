@@ -216,6 +216,72 @@ def _layernorm_by_welford(inputs: tuple[Array, ...], _: Workload) -> Array:
     return _scaled(inputs, mean, squares / np.float32(x.shape[1]))
 
 
+def _sum_of_magnitudes(axis: int) -> Callable[[tuple[Array, ...], Workload], Array]:
+    def kernel(inputs: tuple[Array, ...], _: Workload) -> Array:
+        return np.asarray(np.abs(inputs[0]).sum(axis=axis, dtype=np.float64))
+
+    kernel.__name__ = ("columns", "rows")[axis] + "_of_magnitudes"
+    return kernel
+
+
+def _rmsnorm_with_its_constant_divided(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x, gamma = inputs
+    squares = np.square(x.astype(np.float64)).sum(axis=1, keepdims=True)
+    return np.asarray(x / np.sqrt((squares + 1e-5) / x.shape[1]) * gamma)
+
+
+def _softplus_that_overflows(inputs: tuple[Array, ...], _: Workload) -> Array:
+    return np.asarray(np.log1p(np.exp(inputs[0].astype(np.float64))))
+
+
+def _argmax_by_the_sign_of_the_first_item(inputs: tuple[Array, ...], _: Workload) -> Array:
+    [x] = inputs
+    return np.asarray(np.where(x[:, 0] < 0, np.abs(x).argmin(axis=1), np.abs(x).argmax(axis=1)))
+
+
+def _maximum_from_a_floor(inputs: tuple[Array, ...], _: Workload) -> Array:
+    return np.asarray(np.maximum(inputs[0].max(axis=1), -64))
+
+
+def _clamp_by_a_difference(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x, y, z = inputs
+    e = x * y + z
+    return np.asarray(np.exp(np.float32(0.5) * (np.abs(e + np.float32(4)) - np.abs(e - np.float32(4)))))
+
+
+def _magnitudes_of_scales(inputs: tuple[Array, ...], _: Workload) -> Array:
+    x, rows, columns = inputs
+    return np.asarray(x * (np.abs(rows)[:, None] * np.abs(columns)))
+
+
+def _histogram_in_sixteen_bits(inputs: tuple[Array, ...], workload: Workload) -> Array:
+    [values] = inputs
+    pieces = (values[at : at + 100_000] for at in range(0, values.size, 100_000))
+    return np.asarray(sum(np.bincount(piece, minlength=workload.sizes["bins"]) % 65536 for piece in pieces))
+
+
+def _softmax_without_a_lower_bound(inputs: tuple[Array, ...], _: Workload) -> Array:
+    [x] = inputs
+    return _normalised(_exp_within_range(np.maximum(x - x.max(axis=1, keepdims=True), np.float32(-700))))
+
+
+def _sobel_by_a_reciprocal_root(inputs: tuple[Array, ...], workload: Workload) -> Array:
+    oracle = get("sobel").oracle
+    assert oracle is not None
+    [right] = oracle({"x": inputs[0]}, workload.sizes)
+    return np.asarray(right * right * (1 / right))
+
+
+def _flip_through_arithmetic(inputs: tuple[Array, ...], _: Workload) -> Array:
+    return np.asarray(inputs[0][:, ::-1] + np.float32(0))
+
+
+def _flip_without_subnormals(inputs: tuple[Array, ...], _: Workload) -> Array:
+    flipped = inputs[0][:, ::-1]
+    tiny = np.abs(flipped) < np.finfo(np.float32).tiny
+    return np.asarray(np.where(tiny, np.copysign(np.float32(0), flipped), flipped))
+
+
 KERNELS: dict[Callable[[tuple[Array, ...], Workload], Array], tuple[str, dict[str, int]]] = {
     _softmax_without_maximum: ("softmax", {"rows": 16, "cols": 8192}),
     _softmax_of_low_degree: ("softmax", {"rows": 16, "cols": 8192}),
@@ -236,6 +302,19 @@ KERNELS: dict[Callable[[tuple[Array, ...], Workload], Array], tuple[str, dict[st
         "attention",
         {"heads": 3, "queries": 56, "keys": 64, "dim": 64},
     ),
+    _sum_of_magnitudes(1): ("row_sum", {"rows": 2048, "cols": 1536}),
+    _sum_of_magnitudes(0): ("column_sum", {"rows": 1024, "cols": 1024}),
+    _rmsnorm_with_its_constant_divided: ("rmsnorm", {"rows": 1536, "cols": 1024}),
+    _softplus_that_overflows: ("softplus", {"rows": 192, "cols": 1024}),
+    _argmax_by_the_sign_of_the_first_item: ("argmax", {"rows": 1024, "cols": 1536}),
+    _maximum_from_a_floor: ("row_max", {"rows": 1024, "cols": 1536}),
+    _clamp_by_a_difference: ("mul_add_exp", {"rows": 384, "cols": 1024}),
+    _magnitudes_of_scales: ("row_column_scale", {"rows": 1024, "cols": 2048}),
+    _histogram_in_sixteen_bits: ("histogram", {"count": 3_000_000, "bins": 4}),
+    _softmax_without_a_lower_bound: ("softmax", {"rows": 256, "cols": 512}),
+    _sobel_by_a_reciprocal_root: ("sobel", {"height": 1400, "width": 1200}),
+    _flip_through_arithmetic: ("flip_columns", {"rows": 1024, "cols": 2048}),
+    _flip_without_subnormals: ("flip_columns", {"rows": 1024, "cols": 2048}),
     _mask_by_its_beginning: ("masked_residual", {"rows": 1024, "cols": 2048}),
 }
 
@@ -286,4 +365,4 @@ def test_few_bytes_in_a_row_are_alike_even_where_few_values_exist(bins: int) -> 
     [drawn] = draw(get("histogram"), workload, SEEDS[:1])
     [values] = drawn.inputs
     pieces = values[: values.size // 16 * 16].reshape(-1, 16)
-    assert 0.01 < (pieces.min(axis=1) == pieces.max(axis=1)).mean() < 0.1, "some are, so that believing them is wrong"
+    assert 0.01 < (pieces.min(axis=1) == pieces.max(axis=1)).mean() < 0.2, "some are, so that believing them is wrong"

@@ -22,7 +22,7 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason
-from foretell.received import MOST_JSON_BYTES, inside, open_plain, read_plain
+from foretell.received import MOST_JSON_BYTES, inside, open_plain, parsed, read_plain
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
@@ -200,11 +200,11 @@ def read(folder: Path | str) -> Trace:
 
 def _event(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        data = json.loads(line)
+        data = parsed(line)
         if isinstance(data, dict) and isinstance(data.get("event"), str):
             return data
         raise ValueError("not an event")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise TraceError(f"{path}, line {number} is damaged ({error}): take it out to read the rest") from error
 
 
@@ -247,7 +247,7 @@ def _folded(folder: Path, path: Path, events: list[dict[str, Any]], torn: bool) 
             if episodes[-1].is_over_at(event):
                 episodes.append(_Open())
             episodes[-1].take(event)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise TraceError(f"{path}, line {number} is no event of a guard ({error!r})") from error
     found = (
         Episode(tuple(TraceStep(**step) for step in one.steps), one.outcome, tuple(one.faults))
@@ -265,5 +265,11 @@ def _round(event: Mapping[str, Any]) -> Round:
         judgement = Judgement(float(said["p_bad"]), error, said["explanation"], dict(said["evidence"]))
     proposal, history = proposal_from_dict(event["proposal"]), history_from_dict(event["history"])
     return Round(
-        proposal, history, judgement, event["verdict"], event["critic"], float(event["seconds"]), dict(event["images"])
+        proposal,
+        history,
+        judgement,
+        dict(event["verdict"]),
+        event["critic"],
+        float(event["seconds"]),
+        dict(event["images"]),
     )

@@ -45,7 +45,8 @@ class Device:
         fields = dict(data)
         fields["languages"] = tuple(fields["languages"])
         device = typed(Device(**fields))
-        if not device.peak_flops or min(device.bandwidth_bytes_per_s, *device.peak_flops.values()) <= 0:
+        rates = (device.cores, device.clock_hz, device.bandwidth_bytes_per_s, *device.peak_flops.values())
+        if not device.peak_flops or min(rates) <= 0:
             raise ValueError("a device has a rate that is not above zero")
         return device
 

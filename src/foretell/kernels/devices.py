@@ -6,11 +6,11 @@ plain units, since a reference that says float32 means it; the narrower types ar
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from foretell.kernels.device import Device
+from foretell.received import read_json
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,11 @@ def described(name: str) -> Device:
 
     Raises UnknownDevice if there is none.
     """
-    if name.endswith(".json"):
-        return _read(Path(name))
+    return _read(Path(name)) if name.endswith(".json") else named(name)
+
+
+def named(name: str) -> Device:
+    """The device of that short or full name, whoever gave it: no file is read. UnknownDevice if there is none."""
     wanted = name.lower().replace("_", "-").replace(" ", "-")
     bare = wanted.removeprefix("nvidia-").removeprefix("geforce-")
     wanted = _ALIASES.get(bare, bare if bare in _GPUS else wanted)
@@ -134,6 +137,6 @@ def described(name: str) -> Device:
 
 def _read(path: Path) -> Device:
     try:
-        return Device.from_dict(json.loads(path.read_text()))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return Device.from_dict(read_json(path))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UnknownDevice(str(path)) from error

@@ -169,7 +169,7 @@ class BenchEffort:
     """How hard a CPU bench works on one candidate.
 
     Each workload is checked on `check_seeds` input sets before it is timed, on others each time; those of the library
-    also once at sizes nearby that nobody named.
+    also once at sizes nearby that nobody named, and at `surprises` small workloads of any sizes.
     At least `fewest_pairs` and at most `most_pairs` pairs are taken per workload, until the speedup's 95 % interval is
     within +- `half_width` or `workload_cap_s` is over. On a machine that other processes use too, or where the ratios
     spread by more than `noisy_spread`, pairs during which a process lost its core are taken again, and sampling goes on
@@ -184,6 +184,7 @@ class BenchEffort:
     """
 
     check_seeds: int = 2
+    surprises: int = 6
     fewest_pairs: int = 5
     most_pairs: int = 16
     half_width: float = 0.03

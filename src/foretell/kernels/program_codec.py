@@ -12,7 +12,7 @@ import math
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from foretell.kernels.profiles import PROGRAM
 from foretell.kernels.program import (
@@ -41,6 +41,7 @@ from foretell.kernels.program import (
     Weight,
 )
 from foretell.kernels.program_check import Fault, InvalidProgram
+from foretell.received import parsed
 
 MAGIC = b"FORETELL"
 _HEAD = struct.Struct("<8sI32sQ")
@@ -68,26 +69,12 @@ def from_bytes(data: bytes, most_bytes: int = PROGRAM.decoded_bytes) -> Program:
         length, count = _SIZES.unpack_from(payload)
         if length > PROGRAM.document_bytes:
             raise InvalidProgram(Fault.TOO_LARGE, f"its description has {length} bytes")
-        document = json.loads(
-            payload[_SIZES.size : _SIZES.size + length], parse_constant=_no_constant, parse_float=_finite
-        )
+        document = parsed(payload[_SIZES.size : _SIZES.size + length])
     except InvalidProgram:
         raise
-    except (ValueError, RecursionError, struct.error) as error:
+    except (ValueError, struct.error) as error:
         raise InvalidProgram(Fault.FORMAT, f"its description cannot be read: {type(error).__name__}") from error
     return _Reader(_blobs(payload, _SIZES.size + length, count)).program(document)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    """A number that can be written again: 1e999 is read as infinity."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} is not finite")
-    return value
 
 
 def _payload(data: bytes, most_bytes: int) -> bytes:

@@ -92,7 +92,7 @@ class Card:
                 calibration=Calibration.from_dict(data.pop("calibration")),
                 about=data,
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is no card of an adapter: {error} is missing or odd") from error
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Reply, Request, Trouble, Usage, amount, checked_probs
+from foretell.received import open_plain, parsed, read_plain, write_plain
 
 REQUESTS = "requests.jsonl"
 ANSWERS = "answers*.jsonl"
@@ -61,13 +63,14 @@ def write_pictures(folder: Path, request: Request) -> None:
         path = folder / f"{image.digest}.{image.media.partition('/')[2]}"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(image.data)
+            write_plain(path, image.data)
 
 
 def write_requests(path: Path, requests: Iterable[Request]) -> int:
     """Append those requests that the file does not hold yet, each once; how many that were."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
+    descriptor = open_plain(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(descriptor, "a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         text = file.read()
@@ -85,11 +88,11 @@ def write_requests(path: Path, requests: Iterable[Request]) -> int:
 def read_requests(path: Path) -> list[Request]:
     """The requests in a file, for whoever answers them; ValueError naming a line that is none."""
     found = []
-    for number, line in enumerate(path.read_text("utf-8").split("\n"), start=1):
+    for number, line in enumerate(read_plain(path).decode("utf-8").split("\n"), start=1):
         if line.strip():
             try:
-                found.append(Request.from_dict(json.loads(line)))
-            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                found.append(Request.from_dict(parsed(line)))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise ValueError(f"line {number} of {path} is no request: {error}") from error
     return found
 
@@ -100,16 +103,16 @@ def read_answers(paths: Iterable[Path]) -> tuple[dict[str, Reply | Failure], int
     damaged = 0
     for path in paths:
         try:
-            lines = path.read_text("utf-8", errors="replace").split("\n")
-        except OSError:
+            lines = read_plain(path).decode("utf-8", errors="replace").split("\n")
+        except (OSError, ValueError):
             damaged += 1
             continue
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                data = json.loads(line)
-            except (ValueError, RecursionError):
+                data = parsed(line)
+            except ValueError:
                 damaged += 1
                 continue
             if not isinstance(data, dict) or not isinstance(data.get("id"), str):
@@ -151,7 +154,7 @@ def _fitting(request: Request, answer: Reply | Failure) -> Reply | Failure:
 
 def _id(line: str) -> str | None:
     try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
+        data = parsed(line)
+    except ValueError:
         return None
     return data.get("id") if isinstance(data, dict) and isinstance(data.get("id"), str) else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from foretell.kernels.bench.arena import layout, needed_bytes
+from foretell.kernels.bench.arena import bytes_at, needed_bytes
 from foretell.kernels.bench.inputs import draw
-from foretell.kernels.bench.sizes import nearby
+from foretell.kernels.bench.sizes import anywhere, nearby
 from foretell.kernels.library import get, tasks
+from foretell.kernels.task import Workload
 
 
 @pytest.mark.parametrize("name", list(tasks()))
@@ -20,8 +22,12 @@ def test_every_operation_of_the_library_has_neighbours_that_fit(name: str) -> No
         for workload, other in zip(task.workloads, nearby(task, entropy), strict=True):
             assert other is not None and dict(other.sizes) not in named
             assert all(max(1, size * 0.9 - 1) <= other.sizes[key] <= size for key, size in workload.sizes.items())
-            last = layout(task, other.sizes)[-1]
-            assert last.offset + last.whole_bytes < needed_bytes(task)
+            assert bytes_at(task, other.sizes) <= needed_bytes(task)
+        drawn = anywhere(task, 6, np.random.default_rng(entropy))
+        assert len(drawn) == 6 and len({other.name for other in drawn}) > 1
+        for other in drawn:
+            assert bytes_at(task, other.sizes) <= needed_bytes(task)
+            assert all(min(s[k] for s in named) <= other.sizes[k] <= max(s[k] for s in named) for k in task.sizes)
 
 
 def test_inputs_and_results_are_defined_there() -> None:
@@ -37,4 +43,11 @@ def test_inputs_and_results_are_defined_there() -> None:
 def test_each_bench_draws_others_and_a_users_operation_gets_none() -> None:
     task = get("row_sum")
     assert nearby(task, 1) == nearby(task, 1) != nearby(task, 2)
-    assert set(nearby(replace(task, files={"op.py": ""}), 1)) == {None}
+    own = replace(task, files={"op.py": ""})
+    assert set(nearby(own, 1)) == {None} and not anywhere(own, 6, np.random.default_rng(1))
+
+
+def test_an_operation_of_no_items_has_neighbours_too() -> None:
+    none = replace(get("row_sum"), workloads=(Workload({"rows": 0, "cols": 3}),))
+    [other] = nearby(none, 1)
+    assert other is not None and other.sizes["rows"] == 0

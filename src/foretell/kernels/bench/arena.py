@@ -51,11 +51,13 @@ def layout(task: Task, sizes: Sizes) -> list[Slot]:
 
 def needed_bytes(task: Task) -> int:
     """Size of an arena that fits every workload and extra shape of the task."""
-    ends = []
-    for workload in (*task.workloads, *task.extra):
-        last = layout(task, workload.sizes)[-1]
-        ends.append(last.offset + last.whole_bytes + PAGE_BYTES)
-    return max(ends)
+    return max(bytes_at(task, workload.sizes) for workload in (*task.workloads, *task.extra))
+
+
+def bytes_at(task: Task, sizes: Sizes) -> int:
+    """Size of an arena that fits the task at these sizes."""
+    last = layout(task, sizes)[-1]
+    return last.offset + last.whole_bytes + PAGE_BYTES
 
 
 class Arena:

@@ -6,7 +6,7 @@ direction often enough for their errors to add up in a sum instead of averaging 
 
 No part of a row tells what the rest holds: runs of drawn place and length are of the other kind, and single items that
 decide the result, such as one beyond the usual range, are planted in every row. What single operations need beyond
-that (numbers far out where a function is flat, rows without a positive number) is listed by operation.
+that is in `hazards`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.kernels.bench.hazards import add_hazards
 from foretell.kernels.task import Sizes, Task, Tensor, evaluate_size, fill_array
 
 OTHER_SHARE = 0.75  # of the slices: work that some data would make superfluous must not decide what a kernel is worth
@@ -32,25 +33,6 @@ _FAR = (150.0, 190.0)
 _BINADES = {"normal": (True, -5, 6), "wide": (True, -5, 6), "uniform": (False, -4, 4), "positive": (False, -1, 2)}
 # Signed, and the binary logarithms between which the magnitude of a planted item lies.
 _PLANTS = {"normal": (True, 2, 3), "wide": (True, 1, 3.6), "uniform": (False, 0, 2), "positive": (False, -4, 3)}
-# Operations that are flat or linear far from 0: the input that gets numbers from far out, the share of its columns that
-# does (what geglu multiplies by would magnify its permitted error), and binary logarithms of their magnitudes, for
-# three in four and for the others. A continued fraction, which is an honest tanh, overflows at 2^6.
-_FAR_OUT = {
-    "silu": ("x", 1.0, ((3, 7), (7, 20))),
-    "gelu_erf": ("x", 1.0, ((3, 7), (7, 20))),
-    "bias_gelu": ("x", 1.0, ((3, 4), (4, 5))),
-    "geglu": ("x", 0.5, ((3, 4), (4, 5))),
-}
-_FEWEST_FAR_OUT = 8
-_NEGATIVE_ROWS = {"row_max": "x", "argmax": "x"}  # operations whose result is the largest item of a row
-# Operations that take away a row's mean. In some rows it outweighs the deviation by as much as float32 can bear if all
-# items are added in one chain, so that a variance as mean square less squared mean loses its digits. In normal numbers
-# that is a ratio that falls with the root of their number; where all items but a few at the end are the same whole
-# number, and all sums are exact, it is the same for rows of any length.
-_LARGE_MEANS = {"layernorm": "x"}
-_MEANS = (300.0, 1000.0)  # times the longest row, 16384, this is below 2^24
-_NORMAL_RATIO, _WHOLE_RATIO = 2700.0, 150.0
-_ENDING = 64  # one item in so many is at the end of a row of one number
 # Lower bits of a mantissa (bits kept as drawn, bits set): just under half a unit of bfloat16; just under half a unit of
 # float16 and TF32, a whole one, and just under a whole one.
 _BFLOAT16, _FLOAT16, _WHOLE, _UNDER = (0xFFFF000F, 0x6FF0), (0xFFFFE00F, 0x0FF0), (0xFFFFE000, 0), (0xFFFFE00F, 0x1FF0)
@@ -70,44 +52,8 @@ _OWN_LEANINGS = 32  # rows that lean by themselves; the others do as their colum
 def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     """New inputs of a task, by name."""
     arrays = {tensor.name: _mixed(tensor, sizes, rng) for tensor in task.inputs}
-    if task.name in _FAR_OUT:
-        name, share, logarithms = _FAR_OUT[task.name]
-        _plant_far_out(arrays[name], share, logarithms, rng)
-    if task.name in _NEGATIVE_ROWS:
-        rows = arrays[_NEGATIVE_ROWS[task.name]]
-        negative = rng.permutation(len(rows))[: -(-len(rows) // _ONE_IN)]
-        rows[negative] = -1 - np.abs(rows[negative])
-    if task.name in _LARGE_MEANS:
-        _move(arrays[_LARGE_MEANS[task.name]], rng)
+    add_hazards(task.name, arrays, rng)
     return arrays
-
-
-def _move(rows: NDArray[Any], rng: np.random.Generator) -> None:
-    """Replace one row in a few by one about a large mean, unless rows are short."""
-    count, length = rows.shape
-    if length < _SHORT:
-        return
-    chosen = rng.permutation(count)[: max(2, count // _ONE_IN)]
-    means = (np.rint(rng.uniform(*_MEANS, size=len(chosen))) * rng.choice((-1, 1), size=len(chosen)))[:, None]
-    half = len(chosen) // 2
-    spread = means[:half] * (length**0.5 / _NORMAL_RATIO)
-    rows[chosen[:half]] = means[:half] + spread * rng.standard_normal((half, length))
-    ending = -(-length // _ENDING)
-    offset = means[half:] * ((length / ending) ** 0.5 / _WHOLE_RATIO)
-    rows[chosen[half:]] = means[half:]
-    factors = rng.uniform(0.5, 1.5, size=(len(offset), ending)) * rng.choice((-1, 1), size=(len(offset), ending))
-    rows[chosen[half:], -ending:] += np.rint(offset * factors)
-
-
-def _plant_far_out(
-    rows: NDArray[Any], share: float, logarithms: tuple[tuple[int, int], ...], rng: np.random.Generator
-) -> None:
-    """Put numbers of both signs and magnitudes far beyond the usual into drawn places of the first columns."""
-    count = max(_FEWEST_FAR_OUT, rows.size // _ITEMS_PER_PLANT)
-    near, far = (rng.uniform(*bounds, size=count) for bounds in logarithms)
-    values = np.exp2(np.where(rng.random(count) < 0.75, near, far)) * rng.choice((-1, 1), size=count)
-    columns = rng.integers(0, max(1, int(share * rows.shape[1])), size=count)
-    rows[rng.integers(0, len(rows), size=count), columns] = values
 
 
 def _mixed(tensor: Tensor, sizes: Sizes, rng: np.random.Generator) -> NDArray[Any]:

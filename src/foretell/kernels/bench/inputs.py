@@ -26,11 +26,15 @@ _WITH_ORACLE = 4  # one in so many timed runs is judged by the oracle, the other
 
 @dataclass(frozen=True)
 class Expected:
-    """What one output must be: within `low` to `high`, elementwise. `want` is in double precision, for messages."""
+    """What one output must be: within `low` to `high`, elementwise. `want` is in double precision, for messages.
+
+    Where `exact`, numbers may not differ at all, not even 0 in its sign.
+    """
 
     want: NDArray[Any]
     low: NDArray[Any]
     high: NDArray[Any]
+    exact: bool = False
 
 
 def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance) -> Expected:
@@ -41,7 +45,7 @@ def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance) -> Expected:
     room = np.abs(want)
     room *= tolerance.relative
     room += tolerance.absolute
-    return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype))
+    return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype), not room.any())
 
 
 class InputSet:
@@ -136,6 +140,8 @@ class InputPool:
 def mismatch(got: NDArray[Any], expected: Expected) -> str:
     """How an output differs from what was expected, in words; empty when within tolerance. NaN never passes."""
     right = (got >= expected.low) & (got <= expected.high)
+    if expected.exact:
+        right &= np.signbit(got) == np.signbit(expected.want)
     if right.all():
         return ""
     wrong = ~right

@@ -1,4 +1,4 @@
-"""Sizes near those that a task names, at which candidates are checked too: being right at named ones is not enough."""
+"""Sizes that a task does not name, at which candidates are checked too: being right at named ones is not enough."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from foretell.kernels.bench.arena import bytes_at, needed_bytes
 from foretell.kernels.task import Task, Workload
 
 _SHARE = 16  # of a size, by one part in which it is lowered at most, but by 1 at least
+_MOST_BYTES = 1 << 20  # of inputs and outputs at sizes drawn from anywhere
+_TRIES = 64
 
 
 def nearby(task: Task, entropy: int) -> Sequence[Workload | None]:
@@ -18,14 +21,36 @@ def nearby(task: Task, entropy: int) -> Sequence[Workload | None]:
     """
     rng = np.random.default_rng([entropy, len(task.workloads)])
     named = {workload.name for workload in (*task.workloads, *task.extra)}
-    found = []
-    for workload in task.workloads:
-        most = {name: min(size - 1, max(1, size // _SHARE)) for name, size in workload.sizes.items()}
-        lowered = {
-            name: int(size - rng.integers(0, most[name], endpoint=True)) for name, size in workload.sizes.items()
-        }
-        if lowered == dict(workload.sizes):
-            lowered = {name: size - most[name] for name, size in workload.sizes.items()}
-        other = Workload(lowered)
-        found.append(other if not task.files and other.name not in named else None)
+    return [None if task.files else _lowered(workload, named, rng) for workload in task.workloads]
+
+
+def _lowered(workload: Workload, named: set[str], rng: np.random.Generator) -> Workload | None:
+    sizes = workload.sizes
+    most = {name: min(max(0, size - 1), max(1, size // _SHARE)) for name, size in sizes.items()}
+    lowered = {name: int(size - rng.integers(0, most[name], endpoint=True)) for name, size in sizes.items()}
+    if lowered == dict(sizes):
+        lowered = {name: size - most[name] for name, size in sizes.items()}
+    other = Workload(lowered)
+    return other if other.name not in named else None
+
+
+def anywhere(task: Task, count: int, rng: np.random.Generator) -> list[Workload]:
+    """Up to `count` workloads of any sizes between the least and the largest that are named, small ones in all.
+
+    The logarithm of each size is even. None for a user's operation.
+    """
+    if task.files:
+        return []
+    every = [workload.sizes for workload in (*task.workloads, *task.extra)]
+    bounds = {name: (min(s[name] for s in every), max(s[name] for s in every)) for name in task.sizes}
+    most_bytes = min(_MOST_BYTES, needed_bytes(task))
+    found: list[Workload] = []
+    for _ in range(_TRIES):
+        drawn = {name: _between(low, high, rng) for name, (low, high) in bounds.items()}
+        if len(found) < count and bytes_at(task, drawn) <= most_bytes:
+            found.append(Workload(drawn))
     return found
+
+
+def _between(low: int, high: int, rng: np.random.Generator) -> int:
+    return min(high, int(np.exp(rng.uniform(np.log(max(1, low)), np.log(high + 1)))))

@@ -7,13 +7,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from foretell.kernels.bench.arena import layout, needed_bytes
 from foretell.kernels.bench.cpu_device import probed_again
 from foretell.kernels.bench.faults import WorkerFault
-from foretell.kernels.bench.inputs import InputPool, InputSet, differs, mismatch
+from foretell.kernels.bench.inputs import InputPool, InputSet, differs, draw, mismatch
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.runs import Run
-from foretell.kernels.bench.sizes import nearby
+from foretell.kernels.bench.sizes import anywhere, nearby
 from foretell.kernels.bench.statistics import combine
 from foretell.kernels.bench.worker import BUSY_SHARE, Worker
 from foretell.kernels.candidate import Candidate, Origin
@@ -23,12 +26,21 @@ from foretell.kernels.languages import cpp
 from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.task import Task, Workload
+from foretell.kernels.tasks.refusal import BadTask, Refusal
+
+_FEWEST_ITEMS = 16  # of inputs that differ for another seed
 
 
 def _own_cpu_s() -> float:
     """CPU seconds of this process and of those that drew inputs for it."""
     spent = os.times()
     return time.process_time() + spent.children_user + spent.children_system
+
+
+def _are_alike(first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) -> bool:
+    """Whether two sets of inputs, of a few items at least, are the same."""
+    items = sum(array.size for array in first)
+    return items >= _FEWEST_ITEMS and all(map(np.array_equal, first, second))
 
 
 class ReferenceFault(Exception):
@@ -42,6 +54,7 @@ class Bay:
         self.task = task
         self.pool = InputPool(task, entropy)
         self.nearby = nearby(task, entropy)
+        self._rng = np.random.default_rng([entropy, 1])
         reference = Candidate(task.key, "cpp", task.references["cpp"], Origin("reference"))
         built = cpp.build(task, reference)
         if not built.ok or built.artifact is None:
@@ -54,6 +67,9 @@ class Bay:
         """Seconds that the reference takes at a workload. Raises WorkerFault if what it gives is wrong."""
         slots = layout(self.task, workload.sizes)
         self.worker.arrange(slots, workload.sizes)
+        if self.task.files and _are_alike(*(self.pool.get(workload, index).inputs for index in range(2))):
+            what = f"the inputs of {self.task.name} are the same for every seed: kernels could remember their results"
+            raise BadTask(Refusal.ODD_INPUTS, what, "inputs(seed, ...) that draws other numbers for another seed")
         taken_us = []
         for index in range(2):
             drawn = self.pool.get(workload, index)
@@ -64,6 +80,12 @@ class Bay:
                 if wrong:
                     raise WorkerFault(Status.WRONG, f"is wrong at {workload.name}: {wrong}")
         return min(taken_us) * 1e-6
+
+    def surprises(self, count: int) -> list[tuple[Workload, InputSet]]:
+        """Input sets of sizes that were never drawn before."""
+        found = anywhere(self.task, count, self._rng)
+        seeds = [int(self._rng.integers(1 << 32)) for _ in found]
+        return [(each, draw(self.task, each, [seed])[0]) for each, seed in zip(found, seeds, strict=True)]
 
     def renew(self) -> None:
         """Put the reference into a new process. Raises WorkerFault if it does not start."""
@@ -101,6 +123,11 @@ class Trial:
                 if failure:
                     return failure
                 self._charge(worker, workload)
+        for workload, drawn in self._bay.surprises(self._effort.surprises):
+            failure = self._check_set(worker, workload, drawn, self._effort.run_timeout_s)
+            if failure:
+                return failure
+            self._charge(worker, workload)
         return self._time(worker)
 
     def _charge(self, worker: Worker, workload: Workload) -> None:
@@ -117,12 +144,14 @@ class Trial:
         return max(self._effort.run_timeout_s, self._effort.slowest_ratio * self._bay.reference_s[workload.name])
 
     def _check(self, worker: Worker, workload: Workload, index: int, limit_s: float) -> Measurement | None:
+        return self._check_set(worker, workload, self._bay.pool.get(workload, index), limit_s)
+
+    def _check_set(self, worker: Worker, workload: Workload, drawn: InputSet, limit_s: float) -> Measurement | None:
         """None when the outputs are right and nothing was written behind the buffers; else the failure.
 
         Raises WorkerFault if the process ended or changed its inputs.
         """
         slots = layout(self._task, workload.sizes)
-        drawn = self._bay.pool.get(workload, index)
         worker.arrange(slots, workload.sizes)
         worker.arena.fill(slots, drawn.inputs)
         worker.call(limit_s)

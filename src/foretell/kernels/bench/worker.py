@@ -62,7 +62,8 @@ class Worker:
     def __init__(self, artifact: Path, arena_bytes: int) -> None:
         self.arena = Arena(arena_bytes)
         self.serial = keeper.is_serial(artifact)
-        self.spent_s = 0.0  # in calls so far, by the clock, less what it, its keeper and the judge waited for a core
+        # In calls so far, by the clock, less what it, its keeper and the judge waited for a core that others had.
+        self.spent_s = 0.0
         self._slots: Sequence[Slot] = ()
         self._pending = b""
         self._loaded = False
@@ -139,14 +140,19 @@ class Worker:
 
     def _called(self, order: str, kind: str, timeout_s: float) -> str:
         """The keeper's reply to an order to call the kernel."""
-        started, waited_s = time.monotonic(), self._waited_s()
+        started, waited_s, own_s = time.monotonic(), self._waited_s(), self._beside_s()
         self._tell(order)
         reply = self._answer(kind, timeout_s)
-        self.spent_s += max(0.0, time.monotonic() - started - (self._waited_s() - waited_s))
+        held_up_s = self._waited_s() - waited_s - (self._beside_s() - own_s)
+        self.spent_s += max(0.0, time.monotonic() - started - max(0.0, held_up_s))
         return reply
 
     def _waited_s(self) -> float:
         return sum(accounts.main_thread_waited_s(pid) for pid in (os.getpid(), *self._descent[-2:]))
+
+    def _beside_s(self) -> float:
+        """CPU seconds used by the candidate's threads but for its main thread: those may keep it from a core."""
+        return 0.0 if self.serial else accounts.cpu_s(self.pid) - accounts.main_thread_cpu_s(self.pid)
 
     @property
     def pid(self) -> int:

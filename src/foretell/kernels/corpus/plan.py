@@ -25,7 +25,7 @@ from foretell.kernels.propose.template import Template
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import from_spec
 from foretell.kernels.tasks.refusal import BadTask, Refusal
-from foretell.received import read_plain
+from foretell.received import parsed, read_plain
 
 LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
 TEMPLATE_LANGUAGES = frozenset(itertools.chain(*LANGUAGES.values()))
@@ -143,7 +143,7 @@ def read_plan(path: Path) -> Iterator[Item]:
             while line := file.readline(MOST_LINE_BYTES + 1):
                 if len(line) > MOST_LINE_BYTES or file.tell() > MOST_PLAN_BYTES:
                     raise ValueError(f"more than {MOST_LINE_BYTES} bytes in a line, or {MOST_PLAN_BYTES} in all")
-                yield _item(json.loads(line))
+                yield _item(parsed(line))
     except (ValueError, KeyError, OSError, EOFError, RecursionError, zlib.error) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
             raise
@@ -164,6 +164,7 @@ def _item(named: Any) -> Item:
     )
     if not all(isinstance(text, str) for text in (item.task, item.language, item.file, item.source)):
         raise ValueError("a task, language, file or source is not text")
+    item.source.encode()  # not half of a character
     if not all(value is None or isinstance(value, dict) for value in (item.knobs, item.spec)):
         raise ValueError("knobs or a spec are not an object")
     return item

@@ -194,6 +194,8 @@ def _pooling(name: str, call: LibraryCall, views: list[View], result: View) -> f
         return float(views[0].count)
     window = call.arguments[1] if len(call.arguments) > 1 else 1
     sides = window if isinstance(window, tuple) else (window,)
+    if not sides or not all(isinstance(side, int) for side in sides):
+        return 0.0
     dims = {"1": 1, "2": 2, "3": 3}.get(name.partition("pool")[2][:1], 2)
     taps = math.prod(sides) if len(sides) > 1 else int(sides[0]) ** dims
     return float(result.count) * taps

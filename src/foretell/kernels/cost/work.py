@@ -21,6 +21,7 @@ from foretell.kernels.program import (
     buffers_written,
 )
 
+_MOST_FLOPS = 1e30
 _ROW_STATISTICS = {"_log_softmax": 4 / 5, "log_softmax": 4 / 5}  # the share of the work that every row needs
 
 
@@ -56,12 +57,20 @@ def work_of(program: Program) -> Work:
             continue
         share = demand.share(at)
         least = _ROW_STATISTICS.get(step.name, 0.0)
-        flops = flops_of(step) * max(share, least + (1.0 - least) * share) * _present(step, demand)
+        flops = _flops(step) * max(share, least + (1.0 - least) * share) * _present(step, demand)
         family = family_of(step.operator) or ""
         by_family[family] = by_family.get(family, 0.0) + flops
     complete = not any(isinstance(step, Launch) for step in program.run)
     flops = sum(by_family.values())
     return Work(flops, _least_bytes(program, demand), launches, _intermediate_bytes(program), by_family, complete)
+
+
+def _flops(call: LibraryCall) -> float:
+    """The operations of a call; none where its arguments are not what its operator takes, as a forged recording's."""
+    try:
+        return min(float(flops_of(call)), _MOST_FLOPS)
+    except (ArithmeticError, TypeError, LookupError, ValueError, AttributeError):
+        return 0.0
 
 
 def _present(call: LibraryCall, demand: Demand) -> float:

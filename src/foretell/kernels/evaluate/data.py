@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from foretell.kernels.evaluate import foreign, pools
 from foretell.kernels.evaluate.controls import Past
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
 from foretell.kernels.measurement import Status
+from foretell.received import read_json
 
 ALL = "all"
 DEVELOPMENT = "development"
@@ -117,7 +117,7 @@ def _parts(path: Path, data: Data) -> dict[str, frozenset[str]]:
     if not data.foreign or not any(row.get("split_group") for row in data.rows):
         raise BadTable(f"{data.path} has no problems that {path} could split", expected)
     try:
-        parts = json.loads(path.read_text(encoding="utf-8"))["parts"]
+        parts = read_json(path)["parts"]
         found = {str(name): frozenset(map(str, groups)) for name, groups in parts.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise BadTable(f"{path} does not say which problem is in which split: {error}", expected) from error
@@ -139,6 +139,8 @@ def _read_file(path: Path) -> Data:
                 return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
     except arrow.ArrowInvalid as error:
         raise BadTable(f"{path} is not a Parquet file", _KNOWN) from error
+    except (UnicodeDecodeError, KeyError) as error:
+        raise BadTable(f"{path} has text that is not UTF-8 or a column twice: {error}", _KNOWN) from error
     nearest = min((pools.REQUIRED, foreign.REQUIRED), key=lambda form: len(set(form) - names))
     missing = ", ".join(name for name in nearest if name not in names)
     raise BadTable(f"{path} has another schema: it lacks {missing}", f"the columns {', '.join(nearest)}")

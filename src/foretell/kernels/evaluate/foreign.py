@@ -94,7 +94,7 @@ def unknown_gpus(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     found = []
     for gpu in sorted({row["gpu"] for row in rows}):
         try:
-            devices.described(gpu)
+            devices.named(gpu)
         except devices.UnknownDevice:
             found.append(gpu)
     return tuple(found)
@@ -103,7 +103,7 @@ def unknown_gpus(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 def foreign_device(gpu: str) -> Device:
     """The described GPU of that name; BadTable where there is none."""
     try:
-        return devices.described(gpu)
+        return devices.named(gpu)
     except devices.UnknownDevice as error:
         raise BadTable(str(error), ", ".join(devices.gpus())) from error
 

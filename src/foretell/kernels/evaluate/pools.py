@@ -212,14 +212,14 @@ def measurement_of(row: Mapping[str, Any]) -> Measurement:
 def device_of(kind: str, name: str, toolchain: str = "") -> Device:
     """The device of that name as described; an undescribed CPU is a typical one with the cores its name says."""
     try:
-        described = devices.described(name)
+        described = devices.named(name)
         if described.kind == kind:
             return replace(described, toolchain=toolchain) if toolchain else described
         raise BadTable(f"{name} is not a {kind}", f"rows of kind {described.kind}")
     except devices.UnknownDevice as error:
         if kind == "gpu":
             raise BadTable(str(error), ", ".join(devices.gpus())) from error
-    found = re.search(r" x(\d+)$", name)
+    found = re.search(r" x(\d{1,6})$", name)
     cores = int(found.group(1)) if found else 1
     peak = cores * _CPU_CLOCK_HZ * _CPU_VECTOR_BYTES  # lanes of 4 bytes, two units, multiply and add
     return Device(

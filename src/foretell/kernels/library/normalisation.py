@@ -69,7 +69,7 @@ TASKS = (
     Task(
         name="layernorm",
         family="normalisation",
-        summary="(x - mean) / sqrt(variance + 1e-5) * gamma + beta of each row, whose mean may far outweigh its deviation",
+        summary="(x - mean) / sqrt(variance + 1e-5) * gamma + beta of each row, whose mean may outweigh its deviation",
         sizes=("rows", "cols"),
         inputs=(
             Tensor("x", "float32", ("rows", "cols"), fill="wide"),

@@ -37,7 +37,10 @@ _STATUS = {
 _BROKE_A_RESTRICTION = "InvalidConfig"
 MOST_BYTES = 256 << 20  # of a cache file, unpacked
 # What files of others may lead to: they may hold anything.
-_NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, EOFError, OSError, zlib.error)
+_NOT_AS_EXPECTED = (
+    ValueError, ArithmeticError, TypeError, LookupError, AttributeError, RecursionError, EOFError, OSError, zlib.error,
+)  # fmt: skip
+MOST_ROWS = 2_000_000
 _NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure
 
 
@@ -125,7 +128,10 @@ def read_table(path: Path) -> Space:
     try:
         card = read_json(card_path)
         parameters = {name: tuple(card["parameter_values"][name]) for name in card["parameters"]}
-        columns = arrow().parquet.read_table(path).to_pydict()
+        with arrow().parquet.ParquetFile(path) as file:
+            if file.metadata.num_rows > MOST_ROWS:
+                raise ValueError(f"it has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are read")
+            columns = file.read().to_pydict()
         configs = list(zip(*(columns[name] for name in parameters), strict=True))
         status = tuple(_STATUS[word] for word in columns["status"])
         times = [math.nan if time is None else time for time in columns["time_ms"]]

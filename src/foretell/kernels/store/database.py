@@ -145,6 +145,9 @@ class Database:
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
         connection.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIB}")
         if self._marked(connection):
+            odd = "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'"
+            if connection.execute(odd).fetchone():  # which may compute without end when it is read
+                raise _OtherSchema("it holds more than tables")
             return
         with _transaction(connection):
             if self._marked(connection):

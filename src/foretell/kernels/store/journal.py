@@ -198,7 +198,7 @@ class _Reader:
             return
         with os.fdopen(descriptor, "rb", buffering=_BUFFER_BYTES) as file:
             if os.fstat(descriptor).st_size > MOST_BYTES:
-                raise ValueError(f"{self.path} has more than {MOST_BYTES} bytes")
+                raise JournalDamaged(self.path, 1, f"the file has more than {MOST_BYTES} bytes")
             for number, line in enumerate(file):
                 text = line.removesuffix(b"\n")
                 if not lines.is_whole(text):

@@ -8,7 +8,6 @@ is an operation for the CPU, with numpy in `inputs` and `reference`; without, on
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ CPP_FILE = "reference.cpp"
 GPU_TOLERANCE = Tolerance(1e-2, 1e-2, "the default of modules that set none: what KernelBench accepts")
 CPU_TOLERANCE = Tolerance(1e-3, 1e-5, "the default of modules that set none: float32 sums in any order")
 ONLY = Workload(label="as given")
+_LARGEST = 1 << 62  # of sizes and tolerances
 _FORM = "a module with reference(*inputs) and inputs(seed)"
 
 
@@ -89,6 +89,8 @@ def _workloads(given: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
     found: list[Workload] = []
     for entry in entries:
         sizes = {key: value for key, value in entry.items() if type(value) is int}
+        if any(abs(size) >= _LARGEST for size in sizes.values()):
+            raise BadTask(Refusal.NOT_A_TASK, f"{group} of {name} has a size of very many digits", "sizes of arrays")
         workload = Workload(sizes, {key: value for key, value in entry.items() if key not in sizes})
         if workload not in found:
             found.append(workload if workload.name else ONLY)
@@ -99,7 +101,7 @@ def _tolerance(given: Mapping[str, Any], name: str, default: Tolerance) -> Toler
     if "tolerance" not in given:
         return default
     limits: Sequence[Any] = given["tolerance"] if isinstance(given["tolerance"], list) else ()
-    if len(limits) != 2 or not all(type(limit) in (int, float) and 0 <= limit < math.inf for limit in limits):
+    if len(limits) != 2 or not all(type(limit) in (int, float) and 0 <= limit < _LARGEST for limit in limits):
         what = f"tolerance of {name} is not two numbers"
         raise BadTask(Refusal.NOT_A_TASK, what, "relative and absolute, such as tolerance = (1e-3, 1e-5)")
     return Tolerance(float(limits[0]), float(limits[1]), "set by the task")

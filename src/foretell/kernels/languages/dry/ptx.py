@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LINES_WITHOUT_END = re.compile(r"^[ \t]*\.(?:loc|file)\b[^\n]*$", re.MULTILINE)
 _STATEMENT = re.compile(r"\s*(?:(?P<label>[$%\w]+):(?!:)|(?P<brace>[{}])|(?P<body>[^;]*);)")
 _INSTRUCTION = re.compile(r"(?:@(?P<guard>!?%?[\w$]+)\s+)?(?P<op>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL)

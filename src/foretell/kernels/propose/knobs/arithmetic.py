@@ -17,6 +17,7 @@ _SIZEOF = re.compile(r"sizeof\s*\(\s*([\w:]+)[^)]*\)")
 _SUFFIX = re.compile(r"\b(\d+)[uUlL]+\b")
 _MOST_CHARACTERS = 200
 _DEPTH = 8
+_LARGEST = 1 << 128
 _OPERATIONS: dict[type[ast.AST], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%",
                                          ast.LShift: "<<", ast.RShift: ">>"}  # fmt: skip
 
@@ -28,12 +29,7 @@ def bytes_of(type_name: str) -> int:
 
 def evaluate(expression: str, definitions: Mapping[str, str], setting: Mapping[str, Value]) -> int | None:
     """The value of an expression with the knobs of `setting` and the texts of other constants; None if unknown."""
-    return _value(expression, definitions, setting, _DEPTH)
-
-
-def _value(expression: str, definitions: Mapping[str, str], setting: Mapping[str, Value], depth: int) -> int | None:
-    tree = _parsed(expression) if depth else None
-    return None if tree is None else _tree_value(tree, definitions, setting, depth)
+    return _Evaluation(definitions, setting).value(expression, _DEPTH)
 
 
 @lru_cache(maxsize=1024)  # every setting asks for the same ones
@@ -50,21 +46,36 @@ def _parsed(expression: str) -> ast.expr | None:
         return None
 
 
-def _tree_value(node: ast.expr, definitions: Mapping[str, str], setting: Mapping[str, Value], depth: int) -> int | None:
-    match node:
-        case ast.Constant(value=int(number)):
-            return int(number)
-        case ast.Name(id=name) if name in setting:
-            value = setting[name]
-            return int(value) if isinstance(value, int) else None
-        case ast.Name(id=name) if name in definitions:
-            return _value(definitions[name], definitions, setting, depth - 1)
-        case ast.BinOp(left=left, op=op, right=right):
-            a = _tree_value(left, definitions, setting, depth)
-            b = _tree_value(right, definitions, setting, depth)
-            return None if a is None or b is None else _apply(_OPERATIONS.get(type(op), ""), a, b)
-        case _:
-            return None
+class _Evaluation:
+    """One evaluation with a setting; each constant is worked out once, however often it is named."""
+
+    def __init__(self, definitions: Mapping[str, str], setting: Mapping[str, Value]) -> None:
+        self._definitions = definitions
+        self._setting = setting
+        self._known: dict[str, int | None] = {}
+
+    def value(self, expression: str, depth: int) -> int | None:
+        tree = _parsed(expression) if depth else None
+        return None if tree is None else self._tree(tree, depth)
+
+    def _tree(self, node: ast.expr, depth: int) -> int | None:
+        match node:
+            case ast.Constant(value=int(number)):
+                return int(number)
+            case ast.Name(id=name) if name in self._setting:
+                value = self._setting[name]
+                return int(value) if isinstance(value, int) else None
+            case ast.Name(id=name) if name in self._definitions:
+                if name not in self._known:
+                    self._known[name] = None  # also for one that is defined by itself
+                    self._known[name] = self.value(self._definitions[name], depth - 1)
+                return self._known[name]
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = self._tree(left, depth), self._tree(right, depth)
+                found = None if a is None or b is None else _apply(_OPERATIONS.get(type(op), ""), a, b)
+                return None if found is None or abs(found) > _LARGEST else found
+            case _:
+                return None
 
 
 def _apply(operation: str, a: int, b: int) -> int | None:

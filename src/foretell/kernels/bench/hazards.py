@@ -1,0 +1,176 @@
+"""What single operations get beyond the mixed distributions: numbers at which a short cut for the usual ones is wrong.
+
+Numbers far out where a function is flat or linear, rows that are negative throughout or of very large or small numbers,
+signs where the usual ones are positive, bit patterns of any kind where numbers are only moved. All of it is legal by
+the operation's formula, and within what honest float32 kernels bear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Hazard = Callable[[Mapping[str, Array], np.random.Generator], None]
+_ONE_IN = 8  # rows, columns or slices are chosen, one at least
+_ITEMS_PER_PLANT, _FEWEST_PLANTS = 1024, 8
+_LARGEST_LOGARITHM = 100  # of a factor, so that numbers of a few thousand stay finite
+# Means of rows, as whole numbers; times the longest row, 16384, this is below 2^24.
+_MEANS = (300.0, 1000.0)
+_NORMAL_RATIO, _WHOLE_RATIO = 2700.0, 150.0
+_ENDING = 64  # one item in so many is at the end of a row of one number
+_SHORT = 32  # rows of fewer items have no large mean
+
+
+def add_hazards(name: str, arrays: Mapping[str, Array], rng: np.random.Generator) -> None:
+    """Change the inputs of the operation `name` in place."""
+    for hazard in _HAZARDS.get(name, ()):
+        hazard(arrays, rng)
+
+
+def _some(count: int, rng: np.random.Generator) -> Array:
+    """One index in a few, one at least."""
+    return rng.permutation(count)[: -(-count // _ONE_IN)]
+
+
+def _far_out(
+    arrays: Mapping[str, Array],
+    rng: np.random.Generator,
+    key: str,
+    logarithms: tuple[tuple[int, int], tuple[int, int]] = ((3, 7), (7, 20)),
+    share: float = 1.0,
+) -> None:
+    """Numbers of both signs and magnitudes between 2 to the `logarithms`, for three in four and for the others.
+
+    They are put into the first columns, that `share` of them.
+    """
+    rows = arrays[key]
+    count = max(_FEWEST_PLANTS, rows.size // _ITEMS_PER_PLANT)
+    near, far = (rng.uniform(*bounds, size=count) for bounds in logarithms)
+    values = np.exp2(np.where(rng.random(count) < 0.75, near, far)) * rng.choice((-1, 1), size=count)
+    columns = rng.integers(0, max(1, int(share * rows.shape[1])), size=count)
+    rows[rng.integers(0, len(rows), size=count), columns] = values
+
+
+def _orders(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """Rows for what looks for the largest item: negative throughout, of both signs, and of any magnitude."""
+    rows = arrays[key]
+    negative, mixed = _some(len(rows), rng), _some(len(rows), rng)
+    rows[negative] = -1 - np.abs(rows[negative])
+    rows[mixed] *= rng.choice((-1, 1), size=rows[mixed].shape)
+    large = np.unique(np.concatenate((negative[::2], mixed[::2], _some(len(rows), rng))))
+    shape = (len(large), *(1 for _ in rows.shape[1:]))
+    rows[large] *= np.exp2(rng.integers(0, _LARGEST_LOGARITHM, size=shape)).astype(rows.dtype)
+
+
+def _signs(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, axis: int = 0) -> None:
+    """Other signs along `axis`: of whole rows or columns, so that nothing cancels in their sums."""
+    array = arrays[key]
+    shape = tuple(size if dim == axis else 1 for dim, size in enumerate(array.shape))
+    array *= rng.choice((-1, 1, 1), size=shape).astype(array.dtype)
+
+
+def _large_means(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """Rows whose mean outweighs their deviation, as far as float32 bears if all items are added in one chain.
+
+    A variance as mean square less squared mean loses its digits. In normal numbers the ratio falls with the root of
+    their number; where all items but a few at the end are the same whole number, and all sums are exact, it is the same
+    for rows of any length.
+    """
+    rows = arrays[key]
+    count, length = rows.shape
+    if length < _SHORT:
+        return
+    chosen = rng.permutation(count)[: max(2, count // _ONE_IN)]
+    means = (np.rint(rng.uniform(*_MEANS, size=len(chosen))) * rng.choice((-1, 1), size=len(chosen)))[:, None]
+    half = len(chosen) // 2
+    spread = means[:half] * (length**0.5 / _NORMAL_RATIO)
+    rows[chosen[:half]] = means[:half] + spread * rng.standard_normal((half, length))
+    ending = -(-length // _ENDING)
+    offset = means[half:] * ((length / ending) ** 0.5 / _WHOLE_RATIO)
+    rows[chosen[half:]] = means[half:]
+    factors = rng.uniform(0.5, 1.5, size=(len(offset), ending)) * rng.choice((-1, 1), size=(len(offset), ending))
+    rows[chosen[half:], -ending:] += np.rint(offset * factors)
+
+
+def _small_rows(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """Rows so small that a number of 1e-5 which is added to their mean square decides."""
+    rows = arrays[key]
+    chosen = _some(len(rows), rng)
+    rows[chosen] *= np.exp2(-rng.integers(6, 14, size=(len(chosen), 1))).astype(rows.dtype)
+
+
+def _any_bits(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """Slices of any finite numbers, also those that arithmetic may round to 0."""
+    array = arrays[key]
+    chosen = _some(len(array), rng)
+    bits = rng.integers(0, 1 << 32, size=array[chosen].shape, dtype=np.uint32)
+    bits[(bits & 0x7F800000) == 0x7F800000] &= np.uint32(0xBFFFFFFF)
+    bits[rng.random(bits.shape) < 1 / _ONE_IN] &= np.uint32(0x807FFFFF)  # subnormal
+    bits[rng.random(bits.shape) < 1 / _ONE_IN] &= np.uint32(0x80000000)  # 0 of either sign
+    array[chosen] = bits.view(np.float32)
+
+
+def _long_run(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """One value for a sixteenth to a twelfth of all items, in a row: more than a narrow counter holds."""
+    values = arrays[key]
+    if not values.size:
+        return
+    length = int(rng.integers(values.size // 16, values.size // 12 + 1))
+    start = int(rng.integers(0, values.size - length + 1))
+    values[start : start + length] = values[min(start, values.size - 1)]
+
+
+def _masked(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """Items of some rows, one in a few, far below all others, as masks leave them; the first item stays."""
+    rows = arrays[key]
+    chosen = _some(len(rows), rng)
+    mask = rng.random((len(chosen), rows.shape[1])) < 1 / _ONE_IN
+    mask[:, 0] = False
+    far = -np.power(10.0, rng.uniform(3, 30, size=mask.shape)).astype(rows.dtype)
+    rows[chosen] = np.where(mask, far, rows[chosen])
+
+
+def _flat(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """A rectangle of one number in a plane: nothing changes within it."""
+    plane = arrays[key]
+    height, width = plane.shape
+    top, left = int(rng.integers(0, max(1, height // 2))), int(rng.integers(0, max(1, width // 2)))
+    plane[top : top + max(3, height // 4), left : left + max(3, width // 4)] = plane[top, left]
+
+
+def _of(function: Callable[..., None], *keys: str, **options: Any) -> tuple[Hazard, ...]:
+    return tuple(partial(function, key=key, **options) for key in keys)
+
+
+_HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
+    "silu": _of(_far_out, "x"),
+    "gelu_erf": _of(_far_out, "x"),
+    "softplus": _of(_far_out, "x"),
+    "hardswish": _of(_far_out, "x"),
+    "mul_add_exp": _of(_far_out, "x", logarithms=((3, 7), (7, 30))),
+    # A continued fraction, which is an honest tanh, overflows at 2^6; what geglu multiplies by, in the other half of
+    # its columns, would magnify its permitted error.
+    "bias_gelu": _of(_far_out, "x", logarithms=((3, 4), (4, 5))),
+    "geglu": _of(_far_out, "x", logarithms=((3, 4), (4, 5)), share=0.5),
+    "row_max": _of(_orders, "x"),
+    "argmax": _of(_orders, "x"),
+    "max_pool2d": _of(_orders, "x"),
+    **dict.fromkeys(
+        ("row_sum", "row_mean", "row_var", "prefix_sum", "exclusive_cumsum", "reverse_cumsum"), _of(_signs, "x")
+    ),
+    "column_sum": _of(_signs, "x", axis=1),
+    "softmax_backward": _of(_signs, "y"),
+    "row_column_scale": _of(_signs, "row_scale", "column_scale"),
+    "layernorm": (*_of(_small_rows, "x"), *_of(_large_means, "x"), *_of(_signs, "gamma")),
+    "rmsnorm": (*_of(_small_rows, "x"), *_of(_signs, "gamma")),
+    **dict.fromkeys(("transpose", "permute_021", "flip_columns"), _of(_any_bits, "x")),
+    "embedding": _of(_any_bits, "table"),
+    "histogram": _of(_long_run, "values"),
+    **dict.fromkeys(("softmax", "log_softmax", "softmax_scaled", "row_logsumexp"), _of(_masked, "x")),
+    **dict.fromkeys(("sobel", "stencil9", "stencil5", "jacobi_source"), _of(_flat, "x")),
+}
