@@ -313,12 +313,12 @@ class _Checker:
         _require(view.dtype in DTYPE_BYTES, Fault.DTYPE, f"there is no dtype {view.dtype[:40]!r}")
         shaped = len(view.shape) == len(view.strides) <= PROGRAM.rank
         _require(shaped and min((0, *view.shape, *view.strides)) >= 0, Fault.FORMAT, "a view has no shape")
-        most = PROGRAM.buffer_bytes
-        _require(_elements(view.shape, most) <= most, Fault.TOO_LARGE, f"a view of shape {view.shape[:4]}...")
         aligned = view.offset_bytes >= 0 and view.offset_bytes % view.item_bytes == 0
         _require(aligned, Fault.DTYPE, f"{view.dtype} elements at byte {view.offset_bytes}")
         inside = view.end_bytes <= self._program.buffers[view.buffer].bytes
         _require(inside, Fault.BOUNDS, f"a view of shape {view.shape} reaches past buffer {view.buffer}")
+        most = PROGRAM.buffer_bytes
+        _require(_elements(view.shape, most) <= most, Fault.TOO_LARGE, f"a view of shape {view.shape[:4]}...")
 
 
 def _is_certain(call: LibraryCall) -> bool:
