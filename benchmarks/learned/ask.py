@@ -26,6 +26,7 @@ import numpy as np
 
 from benchmarks.learned.evaluate import LOG
 from benchmarks.learned.examples import Known, judged
+from benchmarks.learned.train import update
 from foretell.belief import Forecast
 from foretell.kernels.cost.steps import ProgramTime
 from foretell.kernels.evaluate.log import commit_of
@@ -190,7 +191,7 @@ def main() -> None:
     line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "commit": commit_of(Path(__file__).parent)}
     with LOG.open("a") as file:
         file.write(json.dumps(line | {"why": "answers of a language model to questions"} | report) + "\n")
-    RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+    update(RESULTS, report)
     print(json.dumps(report, indent=1))
 
 

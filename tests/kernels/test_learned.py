@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.learned import ask, experiment
+from benchmarks.learned import ask, experiment, page
 from benchmarks.learned.examples import Known
+from benchmarks.learned.train import update
 from foretell.belief import Forecast
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.devices import described
@@ -147,3 +148,22 @@ def test_questions_carry_no_label_and_answers_are_read_by_candidate(
     assert set(report) >= {"calibrated", "blind", "blind, stacked"}
     with pytest.raises(SystemExit, match="no pool"):
         ask.read(tmp_path, found[1:], told[2:])
+
+
+def test_results_of_one_column_leave_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    update(path, {"program": {"device": 1, "eager": 2}})
+    update(path, {"program": {"device": 3}, "groups": {"device": ["all"]}})
+    assert json.loads(path.read_text()) == {"program": {"device": 3, "eager": 2}, "groups": {"device": ["all"]}}
+
+
+def test_sections_of_the_page() -> None:
+    row = {"problem": "p", "arm": "value", "best_by_round": [1.0, 2.0], "measured": 4, "device_s": 0.5}
+    shown = page.live({"rows": [row], "arms": {"value": {"share": [1.0, 0.9, 1.0]}}})
+    assert "| `value` | 1.00 [0.90, 1.00] | 1.00; 2.00 | 4 | 0.5 |" in shown
+    shown = page.curve({"program": {"pairs_10": 0.8}, "points": [{"kernels": 100, "pairs_10": 0.81}]})
+    assert "| 0 (`program`) | 0.800 |" in shown and "| 100 | 0.810 |" in shown
+    report = experiment.compared([_choice((1.0, 2.0, 4.0), (0.0, 1.0, 2.0)) for _ in range(2)], seeds=1)
+    about = {"pools": ["p"], "kernels": [3], "best": [4.0], "seeds": 1}
+    shown = page.experiment({"about": about, **report})
+    assert "`p` (3 kernels, best 4.00 x)" in shown and "| 100 % |" in shown
