@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from benchmarks.apps.evaluate import REPLICATES
+from benchmarks.apps.evaluate import LOG, REPLICATES
 from benchmarks.apps.split import RESULTS
 from foretell.belief import cluster_bootstrap
 
@@ -97,7 +98,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def write(outcomes: Sequence[Outcome]) -> None:
-    """Write the figures and print them."""
+    """Write the figures, log what there is of held-out applications, and print them."""
     halves = {}
     for held_out in (False, True):
         some = [one for one in outcomes if bool(one["held_out"]) is held_out]
@@ -105,4 +106,9 @@ def write(outcomes: Sequence[Outcome]) -> None:
             halves["held_out" if held_out else "development"] = summary(some)
     known = json.loads(FILE.read_text("utf-8")) if FILE.is_file() else {}
     FILE.write_text(json.dumps(known | halves, indent=1) + "\n", encoding="utf-8")
+    for half, found in halves.items():
+        head = {"name": "episodes", "when": datetime.now(UTC).isoformat(timespec="seconds"), "half": half}
+        short = {name: found[name] for name in ("pairs", "parted", "gained", "lost")}
+        with LOG.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(head | short) + "\n")
     print(json.dumps(halves, indent=1))

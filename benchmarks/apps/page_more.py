@@ -8,6 +8,15 @@ from typing import Any
 
 from benchmarks.apps.split import RESULTS
 
+_FALSE_STOPS = (
+    "The bound of 2 % on interrupted right actions is broken with the evidence that live pages give, and one episode "
+    "is lost to it. The interruptions were looked at after the figures were made. Twelve of them, ten in that episode, "
+    "are of one link inside an inline frame, of which the adapter knew the frame only; its name begins with “order”, so "
+    "that it is held for irreversible and stays closed while it is doubted. The other four are clicks on icons (three) and "
+    "into a field. Since then adapters look into frames of the same origin and say nothing of others; that was not "
+    "measured again. By pixels alone no right action would have been interrupted, and almost no mistake caught."
+)
+
 
 def more() -> Iterator[str]:
     """The lines of those parts of which there are results."""
@@ -15,6 +24,7 @@ def more() -> Iterator[str]:
         yield from _vision(_read(name), half)
     yield from _history(_read("apps_history.json"))
     yield from _episodes(_read("apps_episodes.json"))
+    yield from _ablations(_read("apps_ablation.json"))
 
 
 def _read(name: str) -> Any:
@@ -107,11 +117,18 @@ def _history(found: Mapping[str, Any] | None) -> Iterator[str]:
         yield from (
             "",
             f"Untrue by the DOM on held-out applications: {listed}. The cells of x_spreadsheet are drawn on a canvas, "
-            "of which the DOM knows nothing. The held-out walks were evaluated twice: after the first time (0.908 of "
-            "the claims true) “another page is shown” became “most of the screen changed”, which is all that pixels "
-            "say, and is checked as that.",
+            f"of which the DOM knows nothing; without it {_rest_true(found, 'x_spreadsheet')} are true. The held-out "
+            "walks were evaluated twice: after the first time (0.908 of the claims true) “another page is shown” "
+            "became “most of the screen changed”, which is all that pixels say, and is checked as that.",
         )
     yield ""
+
+
+def _rest_true(found: Mapping[str, Any], left_out: str) -> str:
+    """The share of true claims of held-out applications but one."""
+    rest = [one for name, one in found["held_out"]["by_application"].items() if name != left_out]
+    made, true = (sum(sum(one[key].values()) for one in rest) for key in ("made", "true"))
+    return f"{true / made:.3f} of {made}"
 
 
 def _episodes(found: Mapping[str, Any] | None) -> Iterator[str]:
@@ -154,8 +171,41 @@ def _episodes(found: Mapping[str, Any] | None) -> Iterator[str]:
             f"alone, {one['lost_with_an_interruption']} of them after a right action was interrupted. Of "
             f"{counts['other']} proposals of the model's own that were not the next step, {counts['other_stopped']} "
             "were stopped.",
-            "",
         )
+        if half == "held_out":
+            yield from ("", _FALSE_STOPS)
+        yield ""
+
+
+def _ablations(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found is None:
+        return
+    variants = {name: one for name, one in found.items() if isinstance(one, dict)}
+    rows = next(iter(variants.values()))["rows"]
+    yield from (
+        f"## Without history, intent or place ({found['half'].replace('_', ' ')})",
+        "",
+        "The critic by pixels, trained anew on the development applications without the history, without stated "
+        "intents, or without anything of the place that is pointed at, and shown as much of the proposals "
+        f"(`python -m benchmarks.apps.ablate`; {rows} proposals, one of three, drawn by hash). The last is what pixels "
+        "have of the marker and the crop that a vision-language critic is shown; that critic itself was not asked "
+        "without them.",
+        "",
+        "| critic | AUROC | recall at most 2 % | recall | false interruptions | ECE |",
+        "| --- | --- | --- | --- | --- | --- |",
+    )
+    for name, one in variants.items():
+        low, high = one["auroc_interval"]
+        cells = (one[key] for key in ("recall_at_2_percent", "recall", "false_interruptions", "ece"))
+        yield (
+            f"| {name} | {one['auroc']:.3f} ({low:.3f} to {high:.3f}) | " + " | ".join(f"{c:.3f}" for c in cells) + " |"
+        )
+    classes = list(next(iter(variants.values()))["recall_by_class"])
+    yield from ("", "| recall by error class | " + " | ".join(variants) + " |", "| --- |" + " --- |" * len(variants))
+    for kind in classes:
+        values = (one["recall_by_class"][kind] for one in variants.values())
+        yield f"| {kind} | " + " | ".join("–" if value is None else f"{value:.3f}" for value in values) + " |"
+    yield ""
 
 
 def _share(found: Mapping[str, Any] | None) -> str:

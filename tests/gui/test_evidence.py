@@ -154,3 +154,23 @@ def test_browsergyms_tree() -> None:
         Point(160, 160): ElementAt("Form", "form"),
     }
     assert evidence_in({"screenshot": np.zeros((1, 1, 3))}, [AT]) is None
+
+
+def test_what_lies_in_a_frame_is_told_and_a_foreign_frame_says_nothing(page: Any) -> None:
+    page.set_content(
+        "<iframe style='position:absolute;left:40px;top:50px;width:220px;height:120px;border:3px solid' "
+        "srcdoc=\"<body style='margin:0'><a href='#' style='display:block;height:40px'>Order now</a>"
+        '<input id=i aria-label=Amount></body>"></iframe>'
+        "<iframe sandbox style='position:absolute;left:40px;top:200px;width:220px;height:120px' "
+        "srcdoc=\"<a href='#'>Elsewhere</a>\"></iframe>"
+    )
+    page.frame_locator("iframe").first.locator("#i").focus()
+    screen = PlaywrightScreen(page, evidence=True)
+    screen.observe()
+    here, there = Point(160, 140), Point(160, 460)
+    found = screen.gather([here, there])
+    assert found is not None
+    assert found.at[here].name == "Order now"
+    assert there not in found.at
+    assert found.focused is not None and found.focused.name == "Amount"
+    assert found.seen is not None and {one.name for one in found.seen} == {"Order now", "Amount"}

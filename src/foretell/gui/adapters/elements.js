@@ -5,7 +5,7 @@
   const clean = (text) => (text || "").replace(/\s+/g, " ").trim().slice(0, 200);
   const name = (e) => {
     const ids = (e.getAttribute("aria-labelledby") || "").split(/\s+/).filter(Boolean);
-    const labelled = ids.map((id) => (document.getElementById(id) || {}).innerText || "").join(" ");
+    const labelled = ids.map((id) => (e.ownerDocument.getElementById(id) || {}).innerText || "").join(" ");
     const labels = e.labels ? [...e.labels].map((one) => one.innerText).join(" ") : "";
     const typed = e.matches("input,textarea,select");
     const value = e.matches("input[type=submit],input[type=button],input[type=reset]") ? e.value : "";
@@ -42,10 +42,14 @@
     value: value(e),
     checked: checked(e),
   });
+  // The document in a frame, null for one of another origin.
+  const inside = (e) => { try { return e.tagName === "IFRAME" ? e.contentDocument : null; } catch { return null; } };
   const deepest = (x, y) => {
     let e = document.elementFromPoint(x, y);
-    while (e && e.shadowRoot) {
-      const inner = e.shadowRoot.elementFromPoint(x, y);
+    while (e) {
+      const frame = inside(e), box = e.getBoundingClientRect();
+      if (frame) { x -= box.left + e.clientLeft; y -= box.top + e.clientTop; }
+      const inner = frame ? frame.elementFromPoint(x, y) : e.shadowRoot && e.shadowRoot.elementFromPoint(x, y);
       if (!inner || inner === e) break;
       e = inner;
     }
@@ -58,7 +62,7 @@
   };
   const at = points.map(([x, y]) => {
     const top = deepest(x, y);
-    if (!top) return null;
+    if (!top || (top.tagName === "IFRAME" && !inside(top))) return null;
     const own = top.closest(interactive);
     if (!own && lies_over(top)) {
       const below = document.elementsFromPoint(x, y).find((e) => e !== top && !top.contains(e) && e.closest(interactive));
@@ -66,16 +70,28 @@
     }
     return told(own || top, null);
   });
-  const in_view = (e) => {
+  const in_view = (e, dx, dy) => {
     const box = e.getBoundingClientRect();
-    return box.width > 1 && box.height > 1 && box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
+    return box.width > 1 && box.height > 1 && box.bottom + dy > 0 && box.right + dx > 0 &&
+      box.top + dy < innerHeight && box.left + dx < innerWidth;
   };
   const seen = [];
-  for (const e of document.querySelectorAll(interactive)) {
-    if (seen.length >= 400) break;
-    if (in_view(e) && name(e)) seen.push(told(e, null));
-  }
+  const gather = (root, dx, dy) => {
+    for (const e of root.querySelectorAll(interactive)) {
+      if (seen.length >= 400) return;
+      if (in_view(e, dx, dy) && name(e)) seen.push(told(e, null));
+    }
+    for (const e of root.querySelectorAll("iframe")) {
+      const frame = inside(e), box = e.getBoundingClientRect();
+      if (frame && in_view(e, dx, dy)) gather(frame, dx + box.left + e.clientLeft, dy + box.top + e.clientTop);
+    }
+  };
+  gather(document, 0, 0);
   let focus = document.activeElement;
-  while (focus && focus.shadowRoot && focus.shadowRoot.activeElement) focus = focus.shadowRoot.activeElement;
+  while (focus) {
+    const inner = (focus.shadowRoot || inside(focus) || {}).activeElement;
+    if (!inner || (inner.tagName === "BODY" && !inner.isContentEditable)) break;
+    focus = inner;
+  }
   return {at, seen, focused: focus && focus !== document.body && focus !== document.documentElement ? told(focus, null) : null};
 }
