@@ -6,11 +6,12 @@ Each part appends its rows to FOLDER/PART.jsonl as it goes and prints them; rows
 command can be repeated until it says that all is done. SET.json is the acceptance set (benchmarks.acceptance.draw).
 What the parts show is written to FOLDER/trust.json every time.
 
-Parts: `guards` (controls, all of which must be ok, and exploits, none of which may be ok with a speedup beyond the best
-control's: one that patches the clock of a process in which it is not timed is an honest kernel), `starts` (seconds
-until processes stand ready), `throughput` (candidates per second: 12 of Triton and 25 of CUDA are asked), `retest`
-(two passes over 60: 0.5 % median is asked), `labels` (300 rows of the corpus: 1 % median is asked), `faults` (160
-honest candidates with 40 hostile ones among them, and some whose processes are killed: 160 clean results are asked),
+Parts: `attacks` (those of tests/redteam/gpu, none of which may be faster than the honest kernel beside it), `guards`
+(controls, all of which must be ok, and exploits, none of which may be ok with a speedup beyond the best control's:
+one that patches the clock of a process in which it is not timed is an honest kernel), `starts` (seconds until
+processes stand ready), `throughput` (candidates per second: 12 of Triton and 25 of CUDA are asked), `retest` (two
+passes over 60: 0.5 % median is asked), `labels` (300 rows of the corpus: 1 % median is asked), `faults` (160 honest
+candidates with 40 hostile ones among them, and some whose processes are killed: 160 clean results are asked),
 `acceptance` (speedups by replay and by `worker`, the share that is replayed, reasons for `live`).
 """
 
@@ -41,12 +42,14 @@ from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.profiles import GPU_BENCH
 from foretell.kernels.task import Task
+from foretell.kernels.tasks import kernelbench
 
 REPLAY = replace(GPU_BENCH, method="replay")
 AT_ONCE = 10  # candidates with faults among them, so that the next ones are made ready meanwhile
 KILL_EVERY = 97  # commands to replayers: about one replayer in ten candidates is killed
 LABELS = 300
 UNEARNED = 1.05  # times the best control's speedup
+ATTACKS = Path("tests/redteam/gpu")
 Row = dict[str, Any]
 
 
@@ -126,6 +129,31 @@ def guards(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     with closing(GpuBench(REPLAY)) as bench:
         for candidate, outcome in measured(bench, task, list(todo.values()), over):
             rows.add(row_of(keys[candidate.id], outcome))
+
+
+def attacks(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+    """Attacks of the red team, and the honest kernels that they are compared with."""
+    groups: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(ATTACKS.glob("*.py")):
+        problem = path.with_suffix(".problem.py")
+        name = str(problem) if problem.exists() else path.read_text().partition("# task: ")[2].split()[0]
+        if not path.name.endswith(".problem.py") and path.stem not in rows.done:
+            groups[name].append(path)
+    with closing(GpuBench(REPLAY)) as bench:
+        for name, paths in groups.items():
+            is_problem = name.endswith(".py")
+            task = kernelbench.from_text(Path(name).read_text(), Path(name).stem) if is_problem else get(name, "gpu")
+            keys = {Candidate(task.key, "triton", path.read_text()).id: path.stem for path in paths}
+            candidates = [Candidate(task.key, "triton", path.read_text()) for path in paths]
+            for candidate, outcome in measured(bench, task, candidates, over):
+                rows.add(row_of(keys[candidate.id], outcome, honest=honest_beside(keys[candidate.id])))
+            if over():
+                return
+
+
+def honest_beside(name: str) -> str:
+    """The honest kernel that an attack is compared with; empty for one."""
+    return (ATTACKS / f"{name}.py").read_text().partition("# honest: ")[2].partition(".py")[0]
 
 
 def starts(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
@@ -323,6 +351,7 @@ def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
 
 PARTS: dict[str, Callable[[Rows, Callable[[], bool], argparse.Namespace], None]] = {
     "guards": guards,
+    "attacks": attacks,
     "starts": starts,
     "throughput": throughput,
     "retest": retest,
@@ -344,6 +373,14 @@ def summary(folder: Path) -> dict[str, Any]:
         "exploits": len(exploits),
         "without_effect": [row["key"] for row in exploits if row["speedup"] and row["speedup"] <= UNEARNED * best],
         "unearned": [row["key"] for row in exploits if row["speedup"] and row["speedup"] > UNEARNED * best],
+    }
+    speedups = {row["key"]: row["speedup"] for row in parts["attacks"]}
+    compared = {row["key"]: (row["speedup"] or 0.0, speedups.get(row["honest"]) or 0.0)
+                for row in parts["attacks"] if row["honest"]}  # fmt: skip
+    found["attacks"] |= {
+        "attacks": sum("honest" not in key for key in speedups),
+        "refused": [key for key in speedups if "honest" in key and not speedups[key]],
+        "unearned": {key: both for key, both in compared.items() if all(both) and both[0] > UNEARNED * both[1]},
     }
     for language in ("triton", "cuda"):
         rows = [row for row in parts["throughput"] if row["language"] == language]

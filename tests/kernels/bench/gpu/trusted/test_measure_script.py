@@ -41,6 +41,14 @@ def test_the_summary_says_what_was_found(tmp_path: Path) -> None:
     retest = Rows(tmp_path / "retest.jsonl")
     for key, speedup in (("0 a", 2.0), ("1 a", 2.02), ("0 b", 1.0), ("1 b", 1.0)):
         retest.add(row_of(key, _ok(speedup)))
+    attacks = Rows(tmp_path / "attacks.jsonl")
+    for key, speedup, honest in (
+        ("06_honest", 2.0, ""),
+        ("07_oracle", 3.0, "06_honest"),
+        ("08_same", 2.0, "06_honest"),
+    ):
+        attacks.add(row_of(key, _ok(speedup), honest=honest))
+    attacks.add(row_of("09_caught", Measurement(Status.WRONG, "no"), honest="06_honest"))
     throughput = Rows(tmp_path / "throughput.jsonl")
     throughput.add({"key": "triton softmax", "language": "triton", "candidates": 30, "opening_s": 1.0, "wall_s": 2.0})
     acceptance = Rows(tmp_path / "acceptance.jsonl")
@@ -52,6 +60,7 @@ def test_the_summary_says_what_was_found(tmp_path: Path) -> None:
     assert found["guards"]["without_effect"] == ["exploit patches_the_clock"]
     assert found["retest"]["both"] == 2 and found["retest"]["median_difference"] == pytest.approx(0.5 * (1 - 2 / 2.02))
     assert found["throughput"]["triton"]["per_second"] == pytest.approx(10.0)
+    assert found["attacks"]["unearned"] == {"07_oracle": (3.0, 2.0)} and found["attacks"]["attacks"] == 3
     assert found["unexplained_us"] == {"median": 5.0, "largest": 30.0}
     assert found["acceptance"]["trusts"] == {"replay": 1, "live": 1}
     assert found["acceptance"]["reasons"] == {"depends on data": 2}
@@ -69,7 +78,7 @@ def test_the_page_says_what_the_rows_show(tmp_path: Path) -> None:
     rounds = [{"round": 1, "target": "GPU", "counted": 30, "successes": 2, "reported": "here"}]
     text = page.page(data, rounds, {})
     assert "| honest kernels that look odd, accepted | all of 60 | 1 of 1 |" in text
-    assert "did not earn | 0 | 1 of 1 |" in text and "two processes: median difference | 0.5 % | 0.10% |" in text
+    assert "did not earn | 0 | 1 of 1 |" in text and "two processes: median difference | 0.5 % | 0.10% of 3 |" in text
     assert "1 ok, 1 wrong" in text and "label: 1.0100" in text and "| 1 | GPU | 30 | 2 | here |" in text
 
 

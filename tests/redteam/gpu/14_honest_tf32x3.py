@@ -1,0 +1,24 @@
+# task: matmul_float32
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def product(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    r = tl.program_id(1) * M + tl.arange(0, M)
+    s = tl.program_id(0) * N + tl.arange(0, N)
+    t = tl.arange(0, K)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        x = tl.load(a + (r % m)[:, None] * k + (start + t)[None, :], mask=(start + t)[None, :] < k, other=0.0)
+        y = tl.load(b + (start + t)[:, None] * n + (s % n)[None, :], mask=(start + t)[:, None] < k, other=0.0)
+        total = tl.dot(x, y, total, input_precision="tf32x3")
+    tl.store(c + r[:, None] * n + s[None, :], total, mask=(r[:, None] < m) & (s[None, :] < n))
+
+
+def kernel(a, b):
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    c = torch.empty((m, n), dtype=a.dtype, device=a.device)
+    product[(triton.cdiv(n, 128), triton.cdiv(m, 64))](a, b, c, m, n, k, M=64, N=128, K=32, num_warps=4, num_stages=3)
+    return c
