@@ -9,12 +9,13 @@ from typing import Any
 from benchmarks.apps.split import RESULTS
 
 _FALSE_STOPS = (
-    "The bound of 2 % on interrupted right actions is broken with the evidence that live pages give, and one episode "
-    "is lost to it. The interruptions were looked at after the figures were made. Twelve of them, ten in that episode, "
-    "are of one link inside an inline frame, of which the adapter knew the frame only; its name begins with “order”, so "
-    "that it is held for irreversible and stays closed while it is doubted. The other four are clicks on icons (three) and "
-    "into a field. Since then adapters look into frames of the same origin and say nothing of others; that was not "
-    "measured again. By pixels alone no right action would have been interrupted, and almost no mistake caught."
+    "The bound of 2 % on interrupted right actions is broken with the evidence that live pages give, and one "
+    "episode is lost to it. The interruptions were looked at after the figures were made. Twelve of them, ten in "
+    "that episode, are of one link inside an inline frame, of which the adapter knew the frame only; its name "
+    "begins with “order”, so that it is held for irreversible and stays closed while it is doubted. The other "
+    "four are clicks on icons (three) and into a field. Since then adapters look into frames of the same origin "
+    "and say nothing of others; that was not measured again. By pixels alone no right action would have been "
+    "interrupted, and almost no mistake caught."
 )
 
 
