@@ -6,9 +6,12 @@ python -m benchmarks.learned.page
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from foretell.kernels.corpus import labels, real
 
 RESULTS, PAGE = Path("benchmarks/results"), Path("docs/results/real_kernels.md")
 LOG = Path("benchmarks/learned/held_out_log.jsonl")
@@ -32,6 +35,7 @@ ARMS = {"written": "no surrogate (as written)", "random": "random-k", "newest": 
         "value": "**`value`** (`online:program`)",
         "value_calibrated": "`value` (`online:calibrated`)",
         "value_unlearned": "`value` (`program`, nothing learnt)"}  # fmt: skip
+ENOUGH = 8  # kernels that a problem is to have
 TITLES = {"device": "H200", "eager": "other GPUs"}
 EXPERIMENTS = {
     "held_out_pools": "The paper's experiment: pools of 40 kernels for held-out problems",
@@ -211,13 +215,31 @@ def compiled(report: Mapping[str, Any]) -> str:
     return _COMPILED + table(head, rows)
 
 
+def corpus() -> str:
+    """How many kernels and labels there are."""
+    kernels, measured = real.read(), labels.read()
+    languages = Counter(kernel["language"] for kernel in kernels).most_common()
+    statuses = Counter(label["status"] for label in measured).most_common()
+    splits = Counter(kernel["split"] for kernel in kernels).most_common()
+    few = Counter(kernel["problem"] for kernel in kernels)
+    return (
+        f"{len(kernels):,} kernels of {len(few)} problems, {len({kernel['near'] for kernel in kernels}):,} of them "
+        f"distinct, {sum(count >= ENOUGH for count in few.values())} problems with at least {ENOUGH} ({_counts(splits)}; "
+        f"{_counts(languages)}). Measured on an H200: {len(measured):,} ({_counts(statuses)}).\n\n"
+    )
+
+
+def _counts(pairs: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in pairs)
+
+
 def read(name: str) -> Any:
     path = RESULTS / name
     return json.loads(path.read_text()) if path.exists() else None
 
 
 def page() -> str:
-    parts = [_HEAD]
+    parts = [_HEAD, corpus()]
     looks = [json.loads(line) for line in LOG.read_text().splitlines()] if LOG.exists() else []
     held, development = read("learned_held_out.json"), read("learned_development.json")
     if held:
