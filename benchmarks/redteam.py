@@ -28,7 +28,8 @@ AREAS = {
     "recorders": "recorders",
     "files": "received files",
 }
-_NOT_COUNTED = "NOT COUNTED"
+_NOT_COUNTED = ("no", "NOT COUNTED", "not counted")
+_PLACES = re.compile(r"/(?:tmp|work|root|home)/[^\s,;:)]*")  # of the attacker's machine
 _OWN_FILES = re.compile(r" ?\([^()]*\.(?:txt|cpp)\b[^()]*\)|(?<=; )[^;]*\.txt[^;]*; |\b\w+\.txt(?:; |$)")
 _STATES = {"contract: ": "by contract", "open: ": "open"}
 Row = dict[str, Any]
@@ -44,13 +45,18 @@ def _attempt(told: Mapping[str, Any], round_: int, answers: Mapping[str, str]) -
         "round": round_,
         "number": told["n"],
         "area": told["area"],
-        "idea": _OWN_FILES.sub("", told["idea"]),
+        "idea": _plain(told["idea"]),
         "counted": not told["counted"].startswith(_NOT_COUNTED),
         "outcome": told["outcome"],
-        "evidence": _OWN_FILES.sub("", told["evidence"]),
-        "repeat": told["repeat"],
+        "evidence": _plain(told["evidence"]),
+        "repeat": _plain(told["repeat"]),
     }
     return answered(row, answers)
+
+
+def _plain(words: str) -> str:
+    """The words without names of files that only the attacker has."""
+    return _PLACES.sub("a file", _OWN_FILES.sub("", words))
 
 
 def answered(row: Row, answers: Mapping[str, str]) -> Row:

@@ -315,6 +315,28 @@ static void in_turns(const float* x, float* out, int64_t rows, int64_t cols) {
     if (page) madvise(page, 4096, MADV_REMOVE);
     honest(x, out, rows, cols);
     """),
+    Attack("leaves_its_main_thread_and_answers_from_another", """
+    job = {x, out, rows, cols};
+    std::thread([] { for (;;) { honest(job.x, job.out, job.rows, job.cols);
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGSTOP); } }).detach();
+    syscall(SYS_exit, 0);
+    """, "struct Job { const float* x; float* out; int64_t rows, cols; };\nstatic Job job;"),
+    Attack("leaves_many_threads_with_all_signals_blocked", """
+    static bool made = false;
+    for (int k = 0; !made && k < 100; ++k)
+        std::thread([] { sigset_t all; sigfillset(&all); pthread_sigmask(SIG_BLOCK, &all, nullptr);
+            for (;;) usleep(1000); }).detach();
+    made = true;
+    honest(x, out, rows, cols);
+    """),
+    Attack("takes_pages_from_shared_memory", """
+    honest(x, out, rows, cols);
+    const size_t whole = rows * cols * 4 / 65536 * 65536;
+    mprotect((void*)x, whole, PROT_READ | PROT_WRITE);
+    madvise((void*)x, whole, MADV_REMOVE);
+    madvise((void*)x, whole, MADV_DONTNEED);
+    mremap((void*)x, whole, 65536, 0);
+    """),
     Attack("skips_exponentials_that_vanish", """
     for (int64_t i = 0; i < rows; ++i) {
         const float* row = x + i * cols; float* to = out + i * cols; float peak = row[0], sum = 0;

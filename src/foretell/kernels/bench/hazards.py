@@ -67,6 +67,14 @@ def _orders(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> 
     rows[large] *= np.exp2(rng.integers(0, _LARGEST_LOGARITHM, size=shape)).astype(rows.dtype)
 
 
+def _dominated(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, axis: int = 0) -> None:
+    """One item of some rows (or columns) that outweighs all others together: its own error decides."""
+    rows = arrays[key] if axis == 0 else arrays[key].T
+    chosen = _some(len(rows), rng)
+    length = rows.shape[1]
+    rows[chosen, rng.integers(0, length, size=len(chosen))] = length * rng.uniform(1, 4, size=len(chosen))
+
+
 def _signs(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, axis: int = 0) -> None:
     """Other signs along `axis`: of whole rows or columns, so that nothing cancels in their sums."""
     array = arrays[key]
@@ -160,10 +168,10 @@ _HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
     "row_max": _of(_orders, "x"),
     "argmax": _of(_orders, "x"),
     "max_pool2d": _of(_orders, "x"),
-    **dict.fromkeys(
-        ("row_sum", "row_mean", "row_var", "prefix_sum", "exclusive_cumsum", "reverse_cumsum"), _of(_signs, "x")
-    ),
-    "column_sum": _of(_signs, "x", axis=1),
+    **dict.fromkeys(("row_sum", "row_mean", "row_var"), (*_of(_dominated, "x"), *_of(_signs, "x"))),
+    **dict.fromkeys(("prefix_sum", "exclusive_cumsum", "reverse_cumsum"), _of(_signs, "x")),
+    "column_sum": (*_of(_dominated, "x", axis=1), *_of(_signs, "x", axis=1)),
+    "huber_rows": _of(_dominated, "a"),
     "softmax_backward": _of(_signs, "y"),
     "row_column_scale": _of(_signs, "row_scale", "column_scale"),
     "layernorm": (*_of(_small_rows, "x"), *_of(_large_means, "x"), *_of(_signs, "gamma")),
