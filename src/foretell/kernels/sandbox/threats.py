@@ -14,8 +14,8 @@ COVERED = (
 )
 NOT_COVERED = (
     "the GPU: code that is measured there may use its time and memory until it is stopped",
-    "speeds on a GPU by the method `worker`: host code of a candidate shares a process with the clock and can forge "
-    "it; FORETELL_GPU_METHOD=replay keeps them apart",
+    "speeds on a GPU by FORETELL_GPU_METHOD=worker: host code of a candidate shares a process with the clock and can "
+    "forge it; the default, trusted replay, keeps them apart",
     "results for a problem file are as good as the file: its own code says what is right",
     "faults of the kernel, of drivers and of compilers; side channels by time and load",
     "what lies in the system's folders, in toolkits and in this Python's packages can be read",
