@@ -2,8 +2,7 @@
 
     python -m benchmarks.learned.curve KEPT.pickle [--sizes 100 200 400 800] [--draws 2] [--folds 4]
 
-KEPT is what `train` keeps of development problems. Kernels to learn from are drawn at random, those of other people's
-tables are always learnt from, and figures are of problems that were left out. Writes
+KEPT is what `train` keeps of development problems. Kernels to learn from are drawn at random, and figures are of problems that were left out. Writes
 benchmarks/results/learned_curve.json; `page` shows it.
 """
 
@@ -13,6 +12,7 @@ import argparse
 import json
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ from benchmarks.learned.train import SEED, figures
 from foretell.belief import Forecast
 from foretell.kernels.evaluate.data import DEVELOPMENT
 from foretell.train.features import folds_of
-from foretell.train.residual import Effort, Examples, train
+from foretell.train.residual import OWN_KERNELS, Examples, train
 
 RESULTS = Path("benchmarks/results/learned_curve.json")
 SHOWN = ("pairs_10", "first_pick", "accuracy", "within_one", "ece_bins", "covered_80", "width_80", "crps")
-EFFORT = Effort(folds=4)
+EFFORT = replace(OWN_KERNELS, folds=4)
 
 
 def some(examples: Examples, mask: NDArray[np.bool_]) -> Examples:

@@ -224,7 +224,7 @@ def corpus() -> str:
     few = Counter(kernel["problem"] for kernel in kernels)
     return (
         f"{len(kernels):,} kernels of {len(few)} problems, {len({kernel['near'] for kernel in kernels}):,} of them "
-        f"distinct, {sum(count >= ENOUGH for count in few.values())} problems with at least {ENOUGH} ({_counts(splits)}; "
+        f"distinct, {sum(n >= ENOUGH for n in few.values())} problems with at least {ENOUGH} ({_counts(splits)}; "
         f"{_counts(languages)}). Measured on an H200: {len(measured):,} ({_counts(statuses)}).\n\n"
     )
 
