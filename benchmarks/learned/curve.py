@@ -2,8 +2,8 @@
 
     python -m benchmarks.learned.curve KEPT.pickle [--sizes 100 200 400 800] [--draws 2] [--folds 4]
 
-KEPT is what `train` keeps of development problems. Kernels to learn from are drawn at random, and figures are of problems that were left out. Writes
-benchmarks/results/learned_curve.json; `page` shows it.
+KEPT is what `train` keeps of development problems and our own kernels. Those to learn from are drawn at random, and
+figures are of problems that were left out. Writes benchmarks/results/learned_curve.json; `page` shows it.
 """
 
 from __future__ import annotations
