@@ -52,7 +52,9 @@ BOUND = 0.02
 PLAIN_THRESHOLD = 0.5
 POINT_FEATURES = (
     "at.", "to.", "past.same_", "past.fresh", "past.repeats", "value.here", "value.said", "intent.miss", "intent.other",
-    "intent.here",
+    "intent.here", "intent.elsewhere", "intent.side", "crisp.", "against.", "order.", "clause.", "plan.label_",
+    "done_here", "to_any_click", "to_last_click", "rule.against_intent", "check.grounding", "check.misalignment",
+    "check.semantic", "check.suboptimal", "check.most", "check.hallucination",
 )  # fmt: skip
 PATIENT = Limits(judgement_s=60.0, history_s=60.0)
 

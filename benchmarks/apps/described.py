@@ -92,17 +92,18 @@ def digest_of(rows: Iterable[Row]) -> str:
     return found.hexdigest()[:16]
 
 
-def described(folder: Path, rows: Sequence[Row], say: Any = print) -> Shown:
+def described(folder: Path, rows: Sequence[Row], say: Any = print, variant: str = "") -> Shown:
     """The rows as the models see them, application after application, evidence included.
 
     Those of development applications are there twice, with and without their intents; others as they were recorded.
+    Rows that were changed are kept under the name of a `variant`.
     """
     reader = KeptReader(folder / FOLDER / LINES)
     ask = Recorded(folder, read_details(folder, DETAILS)).of
     parts = []
     for name in sorted({row.task for row in rows}):
         own = sorted((row for row in rows if row.task == name), key=lambda row: row.image)
-        path, digest = folder / FOLDER / f"{name}.npz", digest_of(own)
+        path, digest = folder / FOLDER / variant / f"{name}.npz", digest_of(own)
         found = load(path, digest)
         if found is None:
             found = describe(folder, own, eyes=Eyes(reader), both=own[0].split == "train")

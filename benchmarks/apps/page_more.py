@@ -26,6 +26,7 @@ def more() -> Iterator[str]:
     yield from _history(_read("apps_history.json"))
     yield from _episodes(_read("apps_episodes.json"))
     yield from _ablations(_read("apps_ablation.json"))
+    yield from _unclicked(_read("apps_unclicked.json"))
 
 
 def _read(name: str) -> Any:
@@ -207,6 +208,24 @@ def _ablations(found: Mapping[str, Any] | None) -> Iterator[str]:
         values = (one["recall_by_class"][kind] for one in variants.values())
         yield f"| {kind} | " + " | ".join("–" if value is None else f"{value:.3f}" for value in values) + " |"
     yield ""
+
+
+def _unclicked(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found is None:
+        return
+    clicked, without = found["clicked"], found["unclicked"]
+    yield from (
+        "## Fields that have the focus by themselves",
+        "",
+        "Of the 16 false interruptions by pixels on held-out applications 14 are of typing. On development applications "
+        "the cause was found: the walks click into every field before they type, so that the critic takes typing "
+        "without a click for wrong. Where the click is taken out of the history, on the same screens, "
+        f"{without['interrupted']} of {without['right']} right typings are interrupted instead of "
+        f"{clicked['interrupted']} (median P(bad) {without['median_p_bad']:.2f} instead of "
+        f"{clicked['median_p_bad']:.2f}; `python -m benchmarks.apps.unclicked`). The shipped critic was not trained on "
+        "such rows; with evidence it is told what has the focus.",
+        "",
+    )
 
 
 def _share(found: Mapping[str, Any] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from benchmarks.apps.described import FOLDER, LINES, KeptReader, described, dige
 from benchmarks.apps.evidence import evidence_at
 from benchmarks.apps.label import AMOUNTS, Labeller, write_details
 from benchmarks.apps.moment import write_moments
-from foretell.gui.actions import Point
+from benchmarks.apps.unclicked import unclicked_rows
+from foretell.gui.actions import Kind, Point
 from foretell.gui.dataset import save_image, write_rows
 from foretell.gui.described import Shown
 from tests.gui.drawn import form
@@ -50,3 +52,24 @@ def test_rows_are_described_once(tmp_path: Path) -> None:
 def test_more_is_proposed_where_few_moments_are_known() -> None:
     counts = [sum(not row.bad for row in Labeller("trac", amount).rows(walk())) for amount in AMOUNTS]
     assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+def test_typing_without_a_click_keeps_the_screen_and_loses_the_click() -> None:
+    moments = walk()
+    title = replace(moments[2].elements[6], focused=True)
+    moments[2] = replace(moments[2], elements=(*moments[2].elements[:6], title, *moments[2].elements[7:]))
+    labeller = Labeller("trac")
+    rows = labeller.rows(moments)
+    details = {one["id"]: one for one in labeller.details}
+    known = {("trac", one.episode, one.number): one for one in moments}
+    found = list(unclicked_rows(rows, details, known))
+    assert found
+    for row in found:
+        whole = next(one for one in rows if one.id == row.id)
+        assert not row.bad
+        assert row.proposal.actions[0].kind is Kind.TYPE
+        assert row.image == whole.image
+        assert row.history.steps == whole.history.steps[:-1]
+    moments[2] = replace(moments[2], elements=walk()[2].elements)
+    unfocused = {("trac", one.episode, one.number): one for one in moments}
+    assert not list(unclicked_rows(rows, details, unfocused))
