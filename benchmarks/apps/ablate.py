@@ -92,8 +92,11 @@ def drawn(row: Row) -> bool:
 
 def figures(folder: Path, path: Path, variant: str) -> dict[str, Any]:
     """What a model says of the sampled rows of a folder, shown as its variant shows them."""
-    every = {row.id: row for row in read_rows(folder) if drawn(row)}
-    shown = table_of(folder, list(every.values()), variant)
+    every = {row.id: row for row in read_rows(folder)}
+    sampled = {name: row for name, row in every.items() if drawn(row)}
+    known = variant in ("", "no point")  # tables of all rows are kept already
+    shown = table_of(folder, list((every if known else sampled).values()), variant)
+    shown = shown.where(np.isin(shown.ids, list(sampled)))
     ids = shown.ids
     shown = shown.where(np.concatenate(([True], ids[1:] != ids[:-1])))
     if "against.strength" not in shown.names:  # read_off asks for it; these critics do not see what lies there
@@ -103,7 +106,10 @@ def figures(folder: Path, path: Path, variant: str) -> dict[str, Any]:
         )
     rows = changed([every[name] for name in shown.ids.tolist()], variant)
     details = read_details(folder, DETAILS)
-    found = Figures(rows, read_off(rows, shown, CriticModel.load(path), None), [details[row.id] for row in rows])
+    model = CriticModel.load(path)
+    if not model.stated.thresholds:  # it saw no intents
+        model = replace(model, stated=model.unstated)
+    found = Figures(rows, read_off(rows, shown, model, None), [details[row.id] for row in rows])
     summary = found.summary()
     by_class = {name: one.get("recall") for name, one in summary["by_class"].items()}
     return {name: summary[name] for name in SHORT} | {"recall_by_class": by_class, "model_sha256": digest(path)}

@@ -217,7 +217,7 @@ def _unclicked(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield from (
         "## Fields that have the focus by themselves",
         "",
-        "Of the 16 false interruptions by pixels on held-out applications 14 are of typing. On development applications "
+        "Of the 16 false interruptions by pixels on held-out applications 14 are of typing. On development ones "
         "the cause was found: the walks click into every field before they type, so that the critic takes typing "
         "without a click for wrong. Where the click is taken out of the history, on the same screens, "
         f"{without['interrupted']} of {without['right']} right typings are interrupted instead of "
