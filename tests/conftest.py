@@ -28,6 +28,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Typer's runner builds the whole tree of commands for each one that it runs: once is enough.
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
+os.environ["FORETELL_TRACEBACK"] = "1"  # an error that nobody foresaw fails a test by its traceback
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # every core has a worker; read when numpy and torch are imported
 

@@ -221,6 +221,7 @@ class Fuzz:
                 [(i,)] = connection.execute("SELECT candidate FROM measurements ORDER BY random() LIMIT 1").fetchall()
             chosen = ("catalogue", "show", str(i), *chosen[3:])
         os.environ["FORETELL_CACHE"] = str(self.work / "cache")
+        os.environ["FORETELL_TRACEBACK"] = "1"
         result = CliRunner().invoke(app, list(chosen))
         self.exits[file, result.exit_code] += 1
         error = result.exception

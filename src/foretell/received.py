@@ -2,6 +2,10 @@
 
 A folder that was received (a run, a problem, weights) may hold links to anything that the user can read or write. So
 whatever lies inside one is opened as the plain file that it must be.
+
+JSON that is read here is nested MOST_DEPTH deep at most, its whole numbers fit into 64 bits, its other numbers are
+finite, and its texts can be written as UTF-8. So no later sum, conversion, recursion or file fails because of what JSON
+can say.
 """
 
 from __future__ import annotations
@@ -10,17 +14,34 @@ import errno
 import json
 import math
 import os
+import re
 import stat
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 MOST_BYTES = 1 << 30
 MOST_JSON_BYTES = 256 << 20
-_MOST_DIGITS = 300  # of a whole number: any of so many is finite as a float
+MOST_DEPTH = 64
+_DIGITS = 20  # of the longest number in 64 bits, with its sign
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _HUB_SNAPSHOTS = "snapshots"  # where a hub's download keeps links to the files of all revisions
 
 
-class NotPlain(ValueError):
+class BadFile(ValueError):
+    """A received file that is not used, for what it is or holds; the message names it."""
+
+
+class TooLarge(BadFile):
+    """A received file that is longer than any of its kind; no more of it was read."""
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        super().__init__(f"{path} has more than {most_bytes} bytes")
+
+
+class NotPlain(BadFile):
     """A received path that is a link, a device or otherwise not a plain file; it was neither read nor written."""
 
     def __init__(self, path: Path, what: str) -> None:
@@ -28,6 +49,13 @@ class NotPlain(ValueError):
             f"{path} is {what}: files that may come from elsewhere are opened only if they are plain files"
         )
         self.path = path
+
+
+class BadJson(BadFile):
+    """A text that is not JSON, or holds what no file of ours does; the message names the file where there is one."""
+
+    def __init__(self, what: str, name: object = "") -> None:
+        super().__init__(f"{name}: {what}" if name else what)
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
@@ -55,50 +83,55 @@ def open_plain(path: Path, flags: int = os.O_RDONLY, mode: int = 0o644) -> int:
 
 
 def read_plain(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
-    """The content of a plain file; NotPlain as `open_plain`, ValueError if it is longer than `most_bytes`."""
+    """The content of a plain file; NotPlain as `open_plain`, TooLarge if it is longer than `most_bytes`."""
     with os.fdopen(open_plain(path), "rb") as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
-        raise ValueError(f"{path} has more than {most_bytes} bytes")
+        raise TooLarge(path, most_bytes)
     return data
 
 
-def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
-    """What the JSON in a plain file says; as `read_plain`, and ValueError if it is not JSON or nested too deeply."""
-    data = read_plain(path, most_bytes)
+def parsed(
+    text: str | bytes, name: object = "", *, strict: bool = True, nan: bool = False, halves: bool = False
+) -> Any:
+    """The value of a JSON text; BadJson, which begins with `name`, if there is none or it is beyond the bounds.
+
+    Without `strict`, control characters may stand in texts. With `nan`, NaN and Infinity are read as nan. With
+    `halves`, escapes may name half a character (a surrogate), which UTF-8 has no bytes for.
+    """
     try:
-        return parsed(data)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8") from error
-    except json.JSONDecodeError:
-        raise
+        plain = text if isinstance(text, str) else str(text, "utf-8")
+        if plain is text and not plain.isascii():
+            plain.encode("utf-8")
+        value = _decoder(strict, nan).decode(plain.removeprefix("\ufeff"))
+        if plain.count("[") + plain.count("{") > MOST_DEPTH:
+            _check_depth(value)
+        if not halves and _SURROGATE.search(plain):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except RecursionError:
+        raise BadJson("it is nested too deeply", name) from None
+    except UnicodeError:
+        raise BadJson("it is not text in UTF-8", name) from None
+    except BadJson as error:
+        raise BadJson(str(error), name) from None
     except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
-
-
-def parsed(text: str | bytes) -> Any:
-    """What JSON says; ValueError if it is none, is nested too deeply or has a number that no float holds."""
-    try:
-        return json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_no_number)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"it has a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError(f"it has the number {digits[:_MOST_DIGITS]}, which is too large")
+        raise BadJson(f"it is not JSON: {error}", name) from None
     return value
+
+
+def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
+    """What the JSON in a plain file says; BadFile or OSError as `read_plain`, BadJson as `parsed`."""
+    return parsed(read_plain(path, most_bytes), path)
+
+
+def read_json_lines(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Iterator[tuple[int, Any]]:
+    """The number and value of each line of a plain file that is not blank; as `read_json`, naming the line."""
+    with os.fdopen(open_plain(path), "rb") as file:
+        if os.fstat(file.fileno()).st_size > most_bytes:
+            raise TooLarge(path, most_bytes)
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield number, parsed(line, f"{path}, line {number}")
 
 
 def write_plain(path: Path, data: bytes) -> None:
@@ -137,3 +170,44 @@ def check_folder(folder: Path) -> None:
                 raise NotPlain(path, "a symbolic link out of its folder")
             if not path.is_symlink() and not path.is_dir() and not path.is_file():
                 raise NotPlain(path, "not a regular file")
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(MOST_DEPTH + 1):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [child for members in inner for child in members if isinstance(child, dict | list)]
+        if not level:
+            return
+    raise BadJson("it is nested too deeply")
+
+
+def whole(digits: str) -> int:
+    """A whole number as JSON writes it; BadJson beyond 64 bits."""
+    value = int(digits) if len(digits) <= _DIGITS else _MOST + 1
+    if not _LEAST <= value <= _MOST:
+        raise BadJson("it holds a whole number beyond 64 bits")
+    return value
+
+
+def real(digits: str) -> float:
+    """Any other number as JSON writes it; BadJson if it is not finite."""
+    value = float(digits)
+    if not math.isfinite(value):
+        raise BadJson("it holds a number that is not finite")
+    return value
+
+
+def _nan(name: str) -> float:
+    return math.nan
+
+
+def _no_constant(name: str) -> None:
+    raise BadJson(f"it holds {name}, which is no number")
+
+
+@cache
+def _decoder(strict: bool, nan: bool) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        parse_int=whole, parse_float=real, parse_constant=_nan if nan else _no_constant, strict=strict
+    )

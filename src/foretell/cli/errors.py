@@ -1,6 +1,7 @@
 """What can go wrong on the command line, in one place: what was wrong, what was expected, what to do.
 
-Exit codes: 0 all is well, 1 the thing ran but did not succeed, 2 bad input or surroundings, 130 interrupted.
+Exit codes: 0 all is well, 1 the thing ran but did not succeed, 2 bad input or surroundings, 70 an error of Foretell's
+own, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import errno
 import functools
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -20,9 +22,21 @@ import typer
 from foretell import errors
 from foretell.errors import BadInput
 
-__all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "BadInput", "Problem", "explain", "plainly", "show_problem"]
+__all__ = [
+    "BAD_INPUT",
+    "FAILED",
+    "INTERNAL",
+    "INTERRUPTED",
+    "BadInput",
+    "Problem",
+    "explain",
+    "plainly",
+    "show_problem",
+]
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT, INTERNAL, INTERRUPTED = 1, 2, 70, 130
+TRACEBACK = "FORETELL_TRACEBACK"  # set: an error that nobody foresaw is raised rather than told
+_MESSAGE_CHARACTERS = 300
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 P = ParamSpec("P")
@@ -47,7 +61,7 @@ class Problem:
 
 
 def explain(error: BaseException) -> Problem | None:
-    """The problem behind a known exception; None for one that is a fault of ours and deserves its traceback."""
+    """The problem behind a known exception; None for one that is a fault of ours."""
     if isinstance(error, BadInput):
         return Problem(error.what, error.expected, error.do)
     if isinstance(error, ModuleNotFoundError):
@@ -65,7 +79,7 @@ def explain(error: BaseException) -> Problem | None:
     from foretell.kernels.tasks.refusal import BadTask
     from foretell.lm.adapter import WrongBase
     from foretell.lm.local import CannotLoad
-    from foretell.received import NotPlain
+    from foretell.received import BadFile, NotPlain
 
     match error:
         case NoSandbox():
@@ -74,6 +88,8 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(
                 str(error), "a plain file", "look at what it is; copy the file itself there if you want it used"
             )
+        case BadFile():
+            return Problem(str(error), "a file as Foretell writes it", "ask whoever sent it for a whole one")
         case BadTask():
             return Problem(error.what, error.expected, error.do)
         case UnknownTask():
@@ -159,9 +175,10 @@ def _stored(error: Exception) -> Problem:
 
 
 def plainly(verb: Callable[P, None]) -> Callable[P, None]:
-    """Run a verb so that known errors end in a message and an exit code rather than in a traceback.
+    """Run a verb so that errors end in a message and an exit code rather than in a traceback.
 
-    With `--json` the problem is also the one document on standard output.
+    One that nobody foresaw does too, unless FORETELL_TRACEBACK is set: then it is raised. With `--json` the problem
+    is also the one document on standard output.
     """
 
     @functools.wraps(verb)
@@ -176,12 +193,28 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
             raise
         except Exception as error:
             problem = explain(error)
-            if problem is None:
+            if problem is None and os.environ.get(TRACEBACK):
                 raise
+            problem = problem or _unforeseen(error)
             show_problem(problem, as_json=bool(kwargs.get("as_json")))
             raise typer.Exit(problem.code) from None
 
     return run
+
+
+def _unforeseen(error: Exception) -> Problem:
+    """An error of Foretell's own, on one line of bounded length, whatever a file put into its message."""
+    try:
+        message = " ".join(str(error).split())
+    except Exception:  # a message may be as broken as what it tells of
+        message = ""
+    told = ": ".join(filter(None, (type(error).__name__, message[:_MESSAGE_CHARACTERS])))
+    return Problem(
+        f"internal error: {told}",
+        "none, whatever was given; nothing that was written before is lost",
+        f"run it again with {TRACEBACK}=1 and report what that shows",
+        INTERNAL,
+    )
 
 
 def _note(text: str) -> None:

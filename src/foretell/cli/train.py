@@ -195,11 +195,11 @@ def _number(text: str) -> float:
 def _corpus(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Device]]:
     """The corpus's rows and their devices; BadInput where it cannot be read or is not there."""
     from foretell.kernels.corpus.table import files, read
-    from foretell.kernels.devices import UnknownDevice, described
+    from foretell.kernels.devices import UnknownDevice, named
 
     try:
         rows = read(folder) if files(folder) else []
-        devices = {name: described(name) for name in sorted({r["device"] for r in rows})}
+        devices = {name: named(name) for name in sorted({r["device"] for r in rows})}
     except UnknownDevice as error:
         raise BadInput(str(error), "a corpus of known devices") from error
     if not rows:

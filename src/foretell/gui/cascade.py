@@ -6,7 +6,6 @@ as data: `Bounds.load()` are those that ship, learnt with the shipped critic and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import resources
@@ -21,6 +20,7 @@ from foretell.gui.judgement import Critic, Judgement
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.threshold import DEFAULT_BOUND, threshold_for
 from foretell.gui.vision import CriticUnavailable, Totals
+from foretell.received import parsed, read_json
 
 SHIPPED = "cascade.json"
 MOST_ASKED = 0.4  # share of recorded proposals about which the second critic may be asked; on others it may be more
@@ -55,14 +55,16 @@ class Bounds:
                 float(data[name]) for name in ("low", "high", "threshold", "bound", "asked")
             )
             return Bounds(low, high, threshold, bound, asked, int(data["right"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise ValueError(f"not valid bounds of a cascade: {error}") from error
 
     @staticmethod
     def load(path: Path | None = None) -> Bounds:
         """Bounds from a file; without a path, those that ship."""
-        source = resources.files("foretell.gui") / "models" / SHIPPED if path is None else path
-        return Bounds.from_dict(json.loads(source.read_text("utf-8")))
+        if path is not None:
+            return Bounds.from_dict(read_json(path.resolve()))
+        source = resources.files("foretell.gui") / "models" / SHIPPED
+        return Bounds.from_dict(parsed(source.read_bytes()))
 
 
 def learn(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.threshold import Threshold
+from foretell.received import parsed
 from foretell.trees import FloatArray, Trees
 
 FORMAT = 2
@@ -181,7 +182,7 @@ def _read(path: Path) -> CriticModel:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = dict(file)
-        head = json.loads(arrays["head"].tobytes())
+        head = parsed(arrays["head"].tobytes())
         if head["format"] != FORMAT:
             raise ValueError(f"format {head['format']} instead of {FORMAT}")
         return CriticModel(

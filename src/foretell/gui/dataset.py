@@ -20,7 +20,7 @@ from foretell.gui.actions import Action
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Pixels, Proposal
-from foretell.received import open_plain, write_plain
+from foretell.received import MOST_BYTES, BadFile, open_plain, read_json_lines, write_plain
 
 Split = Literal["train", "held_out"]
 FILE = "proposals.jsonl"
@@ -151,14 +151,15 @@ def read_rows(folder: Path) -> Iterator[Row]:
     path = folder / FILE
     if not path.is_file():
         raise DatasetError(f"{path} does not exist: record proposals into that folder first")
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
+    try:
+        for number, data in read_json_lines(path, MOST_BYTES):
             try:
-                yield Row.from_dict(json.loads(line))
-            except ValueError as error:
+                row = Row.from_dict(data)
+            except (ValueError, ArithmeticError) as error:
                 raise DatasetError(f"{path}, line {number}: {error}") from error
+            yield row
+    except BadFile as error:
+        raise DatasetError(str(error)) from error
 
 
 def save_image(path: Path, image: Pixels) -> None:

@@ -20,6 +20,7 @@ from foretell.gui.quoting import quoted
 from foretell.gui.words import Box
 from foretell.lm import Failure, Image, LanguageModel, Message, Request
 from foretell.lm.paid import Paid
+from foretell.received import parsed
 
 MAX_TOKENS = 400
 SENTENCE_CHARACTERS = 200
@@ -141,7 +142,7 @@ def read_answer(text: str) -> tuple[tuple[str, ...], str] | None:
     """The record and the effect of an answer, code fences around it forgiven; None where it is not in that form."""
     begin, end = text.find("{"), text.rfind("}")
     try:
-        data = json.loads(text[begin : end + 1]) if 0 <= begin < end else None
+        data = parsed(text[begin : end + 1]) if 0 <= begin < end else None
     except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("effect"), str) or not data["effect"].strip():

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from foretell.gui.dataset import history_from_dict, load_image, proposal_from_dict, save_image
 from foretell.gui.history import History
@@ -23,6 +23,8 @@ from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason
 from foretell.received import MOST_JSON_BYTES, inside, open_plain, parsed, read_plain
+
+T = TypeVar("T")
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
@@ -220,14 +222,16 @@ class _Open:
         match event["event"]:
             case "proposed":
                 if not self.steps or self.steps[-1]["step"] != event["step"] or "executed" in self.steps[-1]:
-                    new = {"step": event["step"], "goal": event["goal"], "platform": event["platform"]}
-                    self.steps.append(new | {"rounds": (), "t": event["t"]})
+                    new = {"step": _is(int, event["step"]), "platform": _is(str, event["platform"])}
+                    new["goal"] = _is(str, event["goal"])
+                    self.steps.append(new | {"rounds": (), "t": float(event["t"])})
                 self.steps[-1]["rounds"] += (_round(event),)
             case "executed" if self.steps:
-                self.steps[-1]["executed"] = tuple(event["actions"])
+                self.steps[-1]["executed"] = tuple(_is(dict, action) for action in event["actions"])
             case "effect" if self.steps:
-                self.steps[-1] |= {"effect": event["effect"], "achieved": tuple(event["achieved"])}
-                self.steps[-1]["after"] = event["images"].get("after")
+                achieved = tuple(_is(str, one) for one in event["achieved"])
+                self.steps[-1] |= {"effect": _is(str, event["effect"]), "achieved": achieved}
+                self.steps[-1]["after"] = _pictures(event).get("after")
             case "fault":
                 self.faults.append(event)
             case "end":
@@ -247,7 +251,7 @@ def _folded(folder: Path, path: Path, events: list[dict[str, Any]], torn: bool) 
             if episodes[-1].is_over_at(event):
                 episodes.append(_Open())
             episodes[-1].take(event)
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise TraceError(f"{path}, line {number} is no event of a guard ({error!r})") from error
     found = (
         Episode(tuple(TraceStep(**step) for step in one.steps), one.outcome, tuple(one.faults))
@@ -262,14 +266,19 @@ def _round(event: Mapping[str, Any]) -> Round:
     judgement = None
     if said is not None:
         error = None if said["error"] is None else ErrorClass(said["error"])
-        judgement = Judgement(float(said["p_bad"]), error, said["explanation"], dict(said["evidence"]))
+        explanation = _is(str, said["explanation"])
+        judgement = Judgement(float(said["p_bad"]), error, explanation, dict(said["evidence"]))
     proposal, history = proposal_from_dict(event["proposal"]), history_from_dict(event["history"])
-    return Round(
-        proposal,
-        history,
-        judgement,
-        dict(event["verdict"]),
-        event["critic"],
-        float(event["seconds"]),
-        dict(event["images"]),
-    )
+    verdict, critic = _is(dict, event["verdict"]), _is(str, event["critic"])
+    return Round(proposal, history, judgement, verdict, critic, float(event["seconds"]), _pictures(event))
+
+
+def _pictures(event: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _is(str, picture) for name, picture in _is(dict, event["images"]).items()}
+
+
+def _is(kind: type[T], value: Any) -> T:
+    """The value, if it is of that type; TypeError otherwise."""
+    if not isinstance(value, kind):
+        raise TypeError(f"a {type(value).__name__} where a {kind.__name__} belongs")
+    return value

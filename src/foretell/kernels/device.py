@@ -45,9 +45,10 @@ class Device:
         fields = dict(data)
         fields["languages"] = tuple(fields["languages"])
         device = typed(Device(**fields))
-        rates = (device.cores, device.clock_hz, device.bandwidth_bytes_per_s, *device.peak_flops.values())
-        if not device.peak_flops or min(rates) <= 0:
-            raise ValueError("a device has a rate that is not above zero")
+        counts = (device.cores, device.memory_bytes, device.cache_bytes, device.vector_bytes)
+        rates = (device.clock_hz, device.bandwidth_bytes_per_s, *device.peak_flops.values())
+        if not device.peak_flops or min(rates) <= 0 or min(counts) <= 0:
+            raise ValueError("a device has a rate, or a number of cores or bytes, that is not above zero")
         return device
 
 

@@ -98,10 +98,11 @@ _CORPUS_CPU = Device(
 
 
 class UnknownDevice(KeyError):
-    """No description goes by that name."""
+    """No description goes by that name; a second argument says why."""
 
     def __str__(self) -> str:
-        return f"there is no description of a device {self.args[0]!r}"
+        name, *reason = self.args
+        return f"there is no description of a device {name!r}" + "".join(f" ({each})" for each in reason)
 
 
 def gpus() -> tuple[str, ...]:
@@ -137,6 +138,6 @@ def named(name: str) -> Device:
 
 def _read(path: Path) -> Device:
     try:
-        return Device.from_dict(read_json(path))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UnknownDevice(str(path)) from error
+        return Device.from_dict(read_json(path.resolve()))
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        raise UnknownDevice(str(path), str(error)) from error

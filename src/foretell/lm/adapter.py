@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.received import check_folder, read_json
+from foretell.received import BadFile, check_folder, read_json
 
 CARD_NAME = "foretell.json"
 PEFT_CONFIG = "adapter_config.json"
@@ -52,7 +52,11 @@ class Calibration:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Calibration:
-        return Calibration(float(data["temperature"]), tuple(float(bias) for bias in data["biases"]))
+        """As `to_dict` gave it; KeyError, TypeError or ValueError where it is none."""
+        temperature = float(data["temperature"])
+        if temperature <= 0.0:
+            raise ValueError("a temperature is not above zero")
+        return Calibration(temperature, tuple(float(bias) for bias in data["biases"]))
 
 
 @dataclass(frozen=True)
@@ -79,21 +83,26 @@ class Card:
 
     @staticmethod
     def read(folder: Path) -> Card | None:
-        """The card of an adapter; None where there is none. ValueError where it cannot be understood."""
+        """The card of an adapter; None where there is none. BadFile where it cannot be understood."""
         path = folder / CARD_NAME
         if not path.exists():
             return None
         try:
             data = dict(read_json(path))
             named = {key: data.pop(key) for key in ("base", "base_mark", "style")}
+            choices = tuple(data.pop("choices"))
+            if not all(isinstance(text, str) for text in (*named.values(), *choices)):
+                raise TypeError("a text")
             return Card(
                 **named,
-                choices=tuple(data.pop("choices")),
+                choices=choices,
                 calibration=Calibration.from_dict(data.pop("calibration")),
                 about=data,
             )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is no card of an adapter: {error} is missing or odd") from error
+        except BadFile:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadFile(f"{path} is no card of an adapter: {error} is missing or odd") from error
 
 
 def check_adapter(folder: Path) -> None:
@@ -136,4 +145,7 @@ def alike(mark: str, other: str) -> bool:
     other_shape, _, other_bits = other.partition("-")
     if shape != other_shape or len(bits) != len(other_bits) or not bits:
         return mark == other
-    return (int(bits, 16) ^ int(other_bits, 16)).bit_count() <= _MAY_DIFFER * 4 * len(bits)
+    try:
+        return (int(bits, 16) ^ int(other_bits, 16)).bit_count() <= _MAY_DIFFER * 4 * len(bits)
+    except ValueError:
+        return False

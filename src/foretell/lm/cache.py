@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretell.lm.model import Failure, LanguageModel, Reply, Request
+from foretell.received import parsed
 
 _KEY_CHARACTERS = 40
 
@@ -63,7 +64,7 @@ class Cached:
 
     def _get(self, request: Request) -> Reply | None:
         try:
-            data = json.loads(self.path(request).read_text("utf-8"))
+            data = parsed(self.path(request).read_text("utf-8"))
             if data["model"] != self.name or data["request"] != request.id:
                 return None
             return replace(Reply.from_dict(data["reply"]), cached=True)

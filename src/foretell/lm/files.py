@@ -18,7 +18,17 @@ from typing import Any
 
 from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Reply, Request, Trouble, Usage, amount, checked_probs
-from foretell.received import open_plain, parsed, read_plain, write_plain
+from foretell.received import (
+    MOST_JSON_BYTES,
+    BadFile,
+    BadJson,
+    TooLarge,
+    inside,
+    open_plain,
+    parsed,
+    read_plain,
+    write_plain,
+)
 
 REQUESTS = "requests.jsonl"
 ANSWERS = "answers*.jsonl"
@@ -49,8 +59,9 @@ class FileModel:
                 for request in missing:
                     write_pictures(self.folder / PICTURES, request)
                 write_requests(self.folder / REQUESTS, missing)
-            except OSError as error:
-                unwritten = Failure(Trouble.UNREACHABLE, f"cannot write requests to {self.folder}: {error.strerror}")
+            except (OSError, BadFile) as error:
+                reason = str(error) if isinstance(error, BadFile) else error.strerror
+                unwritten = Failure(Trouble.UNREACHABLE, f"cannot write requests to {self.folder}: {reason}")
                 answers |= {request.id: unwritten for request in missing}
         told = f"no answer yet: write it to {self.folder / 'answers.jsonl'} and ask again"
         answers |= {request.id: Failure(Trouble.REFUSED, TEXT_ONLY) for request in refused}
@@ -58,20 +69,28 @@ class FileModel:
 
 
 def write_pictures(folder: Path, request: Request) -> None:
-    """Write the pictures of a request that the folder does not hold yet, named by their digests."""
+    """Write the pictures of a request that the folder does not hold yet, named by their digests.
+
+    Raises NotPlain if the folder leads elsewhere, through which nothing is written.
+    """
     for image in (image for message in request.messages for image in message.images):
-        path = folder / f"{image.digest}.{image.media.partition('/')[2]}"
+        path = inside(folder.parent, f"{folder.name}/{image.digest}.{image.media.partition('/')[2]}")
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
             write_plain(path, image.data)
 
 
 def write_requests(path: Path, requests: Iterable[Request]) -> int:
-    """Append those requests that the file does not hold yet, each once; how many that were."""
+    """Append those requests that the file does not hold yet, each once; how many that were.
+
+    Raises BadFile if it is a link, through which nothing is written, or too large.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = open_plain(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-    with os.fdopen(descriptor, "a+", encoding="utf-8") as file:
+    descriptor = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    with os.fdopen(descriptor, "a+", encoding="utf-8", errors="replace") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_size > MOST_JSON_BYTES:
+            raise TooLarge(path, MOST_JSON_BYTES)
         file.seek(0)
         text = file.read()
         known = {found for line in text.split("\n") if (found := _id(line)) is not None}
@@ -88,10 +107,10 @@ def write_requests(path: Path, requests: Iterable[Request]) -> int:
 def read_requests(path: Path) -> list[Request]:
     """The requests in a file, for whoever answers them; ValueError naming a line that is none."""
     found = []
-    for number, line in enumerate(read_plain(path).decode("utf-8").split("\n"), start=1):
+    for number, line in enumerate(read_plain(path, MOST_JSON_BYTES).split(b"\n"), start=1):
         if line.strip():
             try:
-                found.append(Request.from_dict(parsed(line)))
+                found.append(Request.from_dict(parsed(line, halves=True)))
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise ValueError(f"line {number} of {path} is no request: {error}") from error
     return found
@@ -103,8 +122,8 @@ def read_answers(paths: Iterable[Path]) -> tuple[dict[str, Reply | Failure], int
     damaged = 0
     for path in paths:
         try:
-            lines = read_plain(path).decode("utf-8", errors="replace").split("\n")
-        except (OSError, ValueError):
+            lines = read_plain(path, MOST_JSON_BYTES).split(b"\n")
+        except (OSError, BadFile):
             damaged += 1
             continue
         for number, line in enumerate(lines, start=1):
@@ -112,7 +131,7 @@ def read_answers(paths: Iterable[Path]) -> tuple[dict[str, Reply | Failure], int
                 continue
             try:
                 data = parsed(line)
-            except ValueError:
+            except BadJson:
                 damaged += 1
                 continue
             if not isinstance(data, dict) or not isinstance(data.get("id"), str):
@@ -154,7 +173,7 @@ def _fitting(request: Request, answer: Reply | Failure) -> Reply | Failure:
 
 def _id(line: str) -> str | None:
     try:
-        data = parsed(line)
-    except ValueError:
+        data = parsed(line, halves=True)
+    except BadJson:
         return None
     return data.get("id") if isinstance(data, dict) and isinstance(data.get("id"), str) else None

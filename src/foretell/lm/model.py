@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -214,7 +215,8 @@ def canonical(data: Any) -> str:
 
 def amount(name: str, value: Any) -> float:
     """The value as a number that is finite and not negative, or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= sys.float_info.max:
         raise ValueError(f"{name} must be a number that is not negative")
     return float(value)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from foretell.received import real, whole
+
 SCANNED_CHARACTERS = 16_000  # where an object is looked for amid prose, counted from the end
 
 
@@ -94,4 +96,4 @@ def _no_constant(name: str) -> float:
     raise _Bad(Flaw.BAD_NUMBER, f"{name} is not a number that JSON has")
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=whole, parse_float=real, parse_constant=_no_constant)

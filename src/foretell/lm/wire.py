@@ -11,6 +11,7 @@ from typing import Any
 from foretell.lm.endpoint import Endpoint
 from foretell.lm.model import Failure, Message, Reply, Request, Trouble, Usage, checked_probs
 from foretell.lm.transport import Response
+from foretell.received import parsed
 
 ANSWER = "answer"  # what the schema, or the tool that stands for it, is called
 _SHOWN_CHARACTERS = 300
@@ -67,7 +68,7 @@ def read(endpoint: Endpoint, request: Request, response: Response, key: str) -> 
         return Failure(kind, message, usage, money=endpoint.prices.of(usage))
 
     try:
-        data = json.loads(text)
+        data = parsed(text)
         usage = _usage(data, worst)
         choice = data["choices"][0]
         message = choice["message"]
@@ -150,7 +151,7 @@ def _refusal(endpoint: Endpoint, request: Request, status: int, text: str) -> Fa
 def _error(text: str) -> tuple[str, str]:
     """The message and the code in an error's body, as far as there are any."""
     try:
-        data = json.loads(text)
+        data = parsed(text)
     except (ValueError, RecursionError):
         return _short(text), ""
     error = data.get("error", data) if isinstance(data, dict) else data

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from foretell.kernels.forecast.memory import Memory, Remembered
 from foretell.kernels.forecast.model import Model, Tier
 from foretell.kernels.forecast.trained import TrainedForecaster
 from foretell.kernels.library import get
+from foretell.received import parsed
 
 GROUP_ROWS = 20  # kernels of an operation in one language
 TIER_COLUMNS = 24  # the columns that a tier's trees ask for most
@@ -78,7 +78,7 @@ def words(row: Row) -> str:
     """What a person may want to know of a kernel: the knobs of its template, as many as fit, or who wrote it."""
     if row["origin"] != "template":
         return {"model": "by a language model"}.get(row["origin"], f"by a {row['origin']}")
-    knobs = json.loads(row["detail"] or "{}").get("knobs", {})
+    knobs = parsed(row["detail"] or "{}").get("knobs", {})
     told = ""
     for name, value in knobs.items():
         more = f"{told}, {name} {value}" if told else f"{name} {value}"

@@ -243,7 +243,7 @@ def test_odd_shapes_say_nothing(tmp_path: Path, shapes: str) -> None:
 
 
 def test_a_small_file_with_very_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foretell.kernels.evaluate.data.MOST_ROWS", 100)
+    monkeypatch.setattr("foretell.received_table.MOST_ROWS", 100)
     rows = [foreign_row(0, i) for i in range(200)]
     with pytest.raises(BadTable, match="too large"):
         read(write_foreign(tmp_path / "f.parquet", rows))

@@ -7,7 +7,6 @@ process of its own.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from foretell.gui.actions import Point
 from foretell.gui.adapters.commands import call
 from foretell.gui.adapters.screen import Fault, ScreenError
 from foretell.gui.evidence import ElementAt, Evidence
+from foretell.received import parsed
 
 PYTHONS = (sys.executable, "/usr/bin/python3")
 TIMEOUT_S = 10.0
@@ -50,7 +50,7 @@ class AtspiReader:
         """What lies at points of the screen and what has the focus; None if no program answers."""
         try:
             said = call((self._python, str(_TREE)), self._timeout_s, environment=self._environment)
-            tree = json.loads(said)
+            tree = parsed(said)
         except (ScreenError, ValueError):
             return None
         return evidence_of(tree, points) if isinstance(tree, list) and tree else None

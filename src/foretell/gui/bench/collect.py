@@ -32,6 +32,7 @@ from foretell.gui.dataset import FILE, Row, read_rows, save_image, write_rows
 from foretell.gui.history import Historian
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Proposal
+from foretell.received import parsed
 
 EPISODES = "episodes.jsonl"
 EARLY_STOPS = 0.3  # share of the moments before the end at which a stop is proposed
@@ -204,7 +205,7 @@ def resumed(folder: Path) -> tuple[set[tuple[str, int]], Counter[str]]:
     log = folder / EPISODES
     if not log.is_file():
         return set(), Counter()
-    known = {(one["task"], int(one["seed"])) for one in map(json.loads, log.read_text("utf-8").splitlines())}
+    known = {(one["task"], int(one["seed"])) for one in map(parsed, log.read_text("utf-8").splitlines())}
     rows = [row for row in read_rows(folder) if (row.task, row.seed) in known] if (folder / FILE).is_file() else []
     write_rows(folder, rows)
     return known, Counter(row.error.value for row in rows if row.error is not None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from foretell.gui.parse.calls import Call
 from foretell.gui.parse.faults import BadProposal, Reason
+from foretell.received import BadJson, parsed
 
 _TOOL_CALL = re.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([\w.-]{1,60})>(.*?)(?:</function>|\Z)", re.DOTALL)
@@ -71,7 +72,7 @@ def _parameters(inside: str) -> dict[str, Any]:
 def _loaded(value: str) -> Any:
     """What a parameter's JSON stands for. Numbers stay texts: they may be keys, and fields read them either way."""
     try:
-        found = json.loads(value)
+        found = parsed(value, nan=True)
     except (ValueError, RecursionError):
         return value
     return value if isinstance(found, int | float) and not isinstance(found, bool) else found
@@ -79,12 +80,9 @@ def _loaded(value: str) -> Any:
 
 def loads(text: str) -> Any:
     try:
-        return json.loads(text, strict=False)
-    except ValueError as error:
-        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-        raise BadProposal(Reason.UNREADABLE, f"the tool call is no JSON{where}", "one JSON object") from None
-    except RecursionError:
-        raise BadProposal(Reason.UNREADABLE, "the tool call is nested too deeply", "one JSON object") from None
+        return parsed(text, strict=False, nan=True)
+    except BadJson as error:
+        raise BadProposal(Reason.UNREADABLE, f"the tool call cannot be read: {error}", "one JSON object") from None
 
 
 def called(data: Any) -> list[Call]:

@@ -25,6 +25,7 @@ from foretell.gui.parse.envelopes import (
 from foretell.gui.parse.faults import BadProposal, Reason
 from foretell.gui.parse.scale import Scale, resolve, to_pixels
 from foretell.gui.parse.thoughts import without_thoughts
+from foretell.received import parsed
 
 _MOST_CHARACTERS = 100_000
 _IN_PIXELS = re.compile(r"\bpyautogui\.|\.mouse\.|\bmouse_(?:click|dblclick|move|drag_and_drop)\(")
@@ -133,7 +134,7 @@ def _whole(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text)
+        return parsed(text, nan=True)
     except (ValueError, RecursionError):
         return None
 

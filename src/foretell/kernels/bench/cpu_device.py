@@ -20,6 +20,7 @@ from foretell.kernels.contention import Watch
 from foretell.kernels.device import Device
 from foretell.kernels.languages.cpp import toolchain
 from foretell.kernels.store.locations import cache_dir
+from foretell.received import parsed
 
 # Part of what a measurement holds for: times taken in another way are not compared with these.
 TIMING = "stop-and-go timing"
@@ -129,7 +130,7 @@ def _record(name: str, cores: int) -> Path:
 
 def _kept(record: Path) -> Probe | None:
     try:
-        data = json.loads(record.read_text())
+        data = parsed(record.read_text())
         value, quiet = float(data["bytes_per_s"]), data["quiet"]
     except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return None

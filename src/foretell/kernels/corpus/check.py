@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from foretell.kernels.corpus.combined import PARTS, are_parts
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.errors import StoreError
 from foretell.kernels.typed import finite
+from foretell.received import parsed
 
 KINDS = frozenset({"cpu", "gpu"})
 _STATUSES = frozenset(status.value for status in Status)
@@ -73,14 +73,14 @@ def _is_object(value: object) -> bool:
     if not isinstance(value, str):
         return False
     try:
-        found = json.loads(value or "{}")
+        found = parsed(value or "{}")
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and isinstance(found.get("knobs", {}), dict)
 
 
 def _is_conditions(value: object) -> bool:
-    return _is_object(value) and are_parts(json.loads(value or "{}").get(PARTS, []))  # type: ignore[arg-type]
+    return _is_object(value) and are_parts(parsed(value or "{}").get(PARTS, []))  # type: ignore[arg-type]
 
 
 def _is_texts(value: object) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.combine import majority, pool
 from foretell.kernels.typed import finite
+from foretell.received import parsed
 
 PARTS = "parts"
 _MOST = float(np.finfo(np.float32).max)
@@ -92,7 +93,7 @@ def _distinct(parts: Iterable[Part]) -> list[Part]:
 
 
 def _conditions(row: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(row["conditions"] or "{}")
+    found: dict[str, Any] = parsed(row["conditions"] or "{}")
     return found
 
 

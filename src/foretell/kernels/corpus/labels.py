@@ -6,7 +6,6 @@ A label is one kernel on one device with one toolchain. `device_us` and `referen
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from foretell.kernels.corpus.real import read_table, write_table
 from foretell.kernels.corpus.table import FOLDER, arrow, records, row
 from foretell.kernels.measurement import Status
+from foretell.received import parsed
 
 LABELS, STEPS = "real_labels.parquet", "real_steps.parquet"
 _LOG_ROOM = 0.15  # the median of paired ratios against the ratio of medians
@@ -48,7 +48,7 @@ def of_catalogue(path: Path) -> Iterator[dict[str, Any]]:
     for record in records(path):
         measured = row(record)
         [times] = measured["workloads"] or [{"candidate_us": None, "reference_us": None, "pairs": None}]
-        conditions = json.loads(measured["conditions"])
+        conditions = parsed(measured["conditions"])
         yield {name: measured[name] for name in schema().names if name in measured} | {
             "device_us": times["candidate_us"],
             "reference_us": times["reference_us"],

@@ -144,7 +144,7 @@ def read_plan(path: Path) -> Iterator[Item]:
                 if len(line) > MOST_LINE_BYTES or file.tell() > MOST_PLAN_BYTES:
                     raise ValueError(f"more than {MOST_LINE_BYTES} bytes in a line, or {MOST_PLAN_BYTES} in all")
                 yield _item(parsed(line))
-    except (ValueError, KeyError, OSError, EOFError, RecursionError, zlib.error) as error:
+    except (ValueError, KeyError, OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
             raise
         raise ValueError(f"{path} is not a plan: {error}") from error
@@ -164,7 +164,6 @@ def _item(named: Any) -> Item:
     )
     if not all(isinstance(text, str) for text in (item.task, item.language, item.file, item.source)):
         raise ValueError("a task, language, file or source is not text")
-    item.source.encode()  # not half of a character
     if not all(value is None or isinstance(value, dict) for value in (item.knobs, item.spec)):
         raise ValueError("knobs or a spec are not an object")
     return item

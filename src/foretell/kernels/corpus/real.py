@@ -19,6 +19,8 @@ from foretell.kernels.corpus.table import FOLDER, LICENCE, arrow
 from foretell.kernels.languages.python_source import language_of
 from foretell.kernels.record.interpret import AGREES, DIFFERS, NOT_RUN
 from foretell.kernels.tasks import BadTask, kernelbench
+from foretell.received import BadFile
+from foretell.received_table import read_rows
 
 FILE = "real_kernels.parquet"
 AUTHOR = "language model"
@@ -90,14 +92,10 @@ def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a table that has these columns. Raises CorpusDamaged if it does not."""
-    pa = arrow()
     try:
-        rows: list[dict[str, Any]] = pa.parquet.read_table(path, columns=list(columns)).to_pylist()
-    except (pa.ArrowException, ValueError) as error:
-        raise CorpusDamaged(path, f"there is no such table ({str(error).splitlines()[0]})") from error
-    if rows and set(columns) - set(rows[0]):
-        raise CorpusDamaged(path, f"the columns {', '.join(sorted(set(columns) - set(rows[0])))} are missing")
-    return rows
+        return read_rows(path, columns)
+    except BadFile as error:
+        raise CorpusDamaged(path, f"there is no such table ({error})") from error
 
 
 def write(folder: Path, rows: Iterable[Mapping[str, Any]]) -> int:

@@ -18,6 +18,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.library import get
 from foretell.kernels.protocols import Build
+from foretell.received import parsed
 
 CAPABILITY = 90
 _UNDER_WAY = 64
@@ -90,7 +91,7 @@ def told(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
         return
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            found = json.loads(line)
+            found = parsed(line)
         except json.JSONDecodeError:
             continue  # torn by a kill
         if found["features"]:

@@ -23,6 +23,8 @@ from foretell.kernels.measurement import Status
 from foretell.kernels.store import Catalogue, catalogue_key
 from foretell.kernels.store.journal import JOURNAL_NAME
 from foretell.kernels.tasks import of_run
+from foretell.received import BadFile
+from foretell.received_table import read_rows
 
 LICENCE = "Apache-2.0"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -59,7 +61,7 @@ def schema() -> Any:
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a catalogue; damaged ones are passed over. CatalogueDamaged where it is none."""
-    return (row.to_record() for row in Catalogue(path).rows())
+    return (row.to_record() for row in Catalogue(path, received=True).rows())
 
 
 def row(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,11 +147,10 @@ def read(folder: Path = FOLDER, columns: Sequence[str] | None = None) -> list[di
 
 def read_file(path: Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Rows of one table, as `read`."""
-    pa = arrow()
     try:
-        found = pa.parquet.read_table(path, columns=list(columns) if columns else None).to_pylist()
-    except (pa.ArrowException, ValueError) as error:
-        raise CorpusDamaged(path, f"there is no Parquet table ({str(error).splitlines()[0]})") from error
+        found = read_rows(path, columns or None)
+    except BadFile as error:
+        raise CorpusDamaged(path, f"there is no Parquet table ({error})") from error
     return checked(path, found, columns or schema().names)
 
 

@@ -16,14 +16,13 @@ from foretell.kernels.evaluate import foreign, pools
 from foretell.kernels.evaluate.controls import Past
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
 from foretell.kernels.measurement import Status
-from foretell.received import read_json
+from foretell.received import BadFile, read_json
+from foretell.received_table import column_names, read_table
 
 ALL = "all"
 DEVELOPMENT = "development"
 HELD_OUT = ("held_operation", "held_family", "held_written")
 _MARKED = ("device", "id", "status", "speedup")
-MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
-_BATCH_ROWS = 64  # a row may be as long as its file is allowed to be
 _KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of docs/evaluation.md"
 
 
@@ -117,7 +116,7 @@ def _parts(path: Path, data: Data) -> dict[str, frozenset[str]]:
     if not data.foreign or not any(row.get("split_group") for row in data.rows):
         raise BadTable(f"{data.path} has no problems that {path} could split", expected)
     try:
-        parts = read_json(path)["parts"]
+        parts = read_json(path.resolve())["parts"]
         found = {str(name): frozenset(map(str, groups)) for name, groups in parts.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise BadTable(f"{path} does not say which problem is in which split: {error}", expected) from error
@@ -127,38 +126,20 @@ def _parts(path: Path, data: Data) -> dict[str, frozenset[str]]:
 
 
 def _read_file(path: Path) -> Data:
-    arrow = table.arrow()
     try:
-        names = set(arrow.parquet.read_schema(path).names)
+        names = set(column_names(path))
         for is_foreign, form in ((False, pools), (True, foreign)):
             if names.issuperset(form.REQUIRED):
-                columns = _columns(path, [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names])
+                columns = read_table(path, [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names])
                 _check(path, columns, form.REQUIRED)
                 _check_optional(path, columns, foreign.OPTIONAL if is_foreign else ())
                 rows = columns.to_pylist()
                 return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
-    except arrow.ArrowInvalid as error:
-        raise BadTable(f"{path} is not a Parquet file", _KNOWN) from error
-    except (UnicodeDecodeError, KeyError) as error:
-        raise BadTable(f"{path} has text that is not UTF-8 or a column twice: {error}", _KNOWN) from error
+    except BadFile as error:
+        raise BadTable(str(error), _KNOWN) from error
     nearest = min((pools.REQUIRED, foreign.REQUIRED), key=lambda form: len(set(form) - names))
     missing = ", ".join(name for name in nearest if name not in names)
     raise BadTable(f"{path} has another schema: it lacks {missing}", f"the columns {', '.join(nearest)}")
-
-
-def _columns(path: Path, names: Sequence[str]) -> Any:
-    """Columns of a Parquet file, as far as they are of a reasonable size: a small file may hold very many rows."""
-    arrow = table.arrow()
-    batches, rows, held = [], 0, 0
-    with arrow.parquet.ParquetFile(path) as file:
-        schema = arrow.schema([file.schema_arrow.field(name) for name in names])
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
-            batches.append(batch.select(list(names)))
-            rows, held = rows + batch.num_rows, held + batch.nbytes
-            if rows > MOST_ROWS or held > MOST_BYTES:
-                limits = f"at most {MOST_ROWS:,} rows and {MOST_BYTES >> 20:,} MiB of text"
-                raise BadTable(f"{path} is too large", limits)
-    return arrow.Table.from_batches(batches, schema)
 
 
 def _check(path: Path, columns: Any, required: Sequence[str]) -> None:

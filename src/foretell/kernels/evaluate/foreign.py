@@ -7,7 +7,6 @@ sizes are given.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from foretell.kernels.program import Program, View
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import ITEM_BYTES, Sizes, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import BadTask, kernelbench
+from foretell.received import parsed
 
 REQUIRED = ("cell_id", "op_id", "gpu", "language", "candidate_code", "status", "speedup")
 OPTIONAL = ("candidate_ms", "clean", "dataset", "op_name", "reference_code", "reference_ms", "row_id", "shapes_json",
@@ -180,7 +180,7 @@ def _tensors(name: str, views: Sequence[View]) -> tuple[Tensor, ...]:
 def _matmul_sizes(row: Mapping[str, Any]) -> tuple[dict[str, int], str]:
     """m, n, k and dtype where the row's shapes are those of a matrix product, else no sizes."""
     try:
-        shapes = json.loads(row.get("shapes_json") or "{}")
+        shapes = parsed(row.get("shapes_json") or "{}")
     except (ValueError, RecursionError) as error:
         words = f"shapes_json of {row['op_id']} is not JSON: {str(error)[:200]}"
         raise BadTable(words, 'such as {"m": 64, "n": 64}') from error

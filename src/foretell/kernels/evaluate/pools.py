@@ -8,7 +8,6 @@ the order of a file.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import zlib
@@ -27,6 +26,7 @@ from foretell.kernels.measurement import Measurement, Status, Timing
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import from_spec
+from foretell.received import parsed
 
 Tier = Literal["source", "build"]
 TIERS: tuple[Tier, ...] = ("source", "build")
@@ -119,7 +119,7 @@ def _task(name: str, kind: str, spec: str | None, device: Device) -> Task:
     try:
         if not spec:
             return get(name, kind)
-        task = from_spec(json.loads(spec))
+        task = from_spec(parsed(spec))
     except UnknownTask as error:
         raise BadTable(str(error), "rows of tasks that the library knows") from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -219,7 +219,7 @@ def device_of(kind: str, name: str, toolchain: str = "") -> Device:
     except devices.UnknownDevice as error:
         if kind == "gpu":
             raise BadTable(str(error), ", ".join(devices.gpus())) from error
-    found = re.search(r" x(\d{1,6})$", name)
+    found = re.search(r" x([1-9][0-9]{0,3})$", name)
     cores = int(found.group(1)) if found else 1
     peak = cores * _CPU_CLOCK_HZ * _CPU_VECTOR_BYTES  # lanes of 4 bytes, two units, multiply and add
     return Device(

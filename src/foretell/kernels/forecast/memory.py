@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.received import parsed
 from foretell.trees import FloatArray
 
 STEPS = 24  # of a standard deviation; a byte so holds five deviations either way
@@ -125,7 +126,7 @@ class Memory:
     @staticmethod
     def from_arrays(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Memory:
         """The memory that `arrays` named so; ValueError, KeyError or TypeError where it is none."""
-        text = json.loads(arrays[f"{prefix}.text"].tobytes())
+        text = parsed(arrays[f"{prefix}.text"].tobytes())
         return Memory(
             tuple(str(name) for name in text["columns"]),
             arrays[f"{prefix}.centre"].astype(np.float64),

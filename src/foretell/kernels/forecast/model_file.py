@@ -13,6 +13,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from foretell.received import parsed
+
 Arrays = Mapping[str, NDArray[Any]]
 T = TypeVar("T")
 
@@ -47,7 +49,7 @@ def load(path: Path | None, shipped: str, version: int, read: Callable[[Any, Arr
 def _load(path: Path, version: int, read: Callable[[Any, Arrays], T]) -> T:
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
-    head = json.loads(arrays["head"].tobytes())
+    head = parsed(arrays["head"].tobytes())
     if head["format"] != version:
         raise ValueError(f"format {head['format']}, expected {version}")
     return read(head, arrays)

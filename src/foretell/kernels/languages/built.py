@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from foretell.kernels.store.locations import cache_dir
+from foretell.received import parsed
 
 FOLDER = "built"
 KEPT = ("triton", "cuda", "extensions")  # folders below a builder's cache
@@ -100,7 +101,7 @@ def settle(folder: Path) -> None:
 def _moved(content: bytes, folder: Path) -> bytes:
     """Triton's list of the files of one kernel, which names them by whole paths, as it is in another folder."""
     try:
-        paths: dict[str, Any] = json.loads(content)["child_paths"]
+        paths: dict[str, Any] = parsed(content)["child_paths"]
         return json.dumps({"child_paths": {name: str(folder / Path(name).name) for name in paths}}).encode()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return content

@@ -25,7 +25,7 @@ from foretell.kernels.protocols import Build
 from foretell.kernels.sandbox import Finished, run
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
-from foretell.received import read_plain
+from foretell.received import parsed, read_plain
 
 _KEY_CHARACTERS = 40
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-std=c++20")
@@ -118,7 +118,7 @@ def build_all(task: Task, candidates: Sequence[Candidate], workers: int | None =
 
 def _recall(record: Path, artifact: Path) -> Build | None:
     try:
-        known = Build.from_dict(json.loads(record.read_text()))
+        known = Build.from_dict(parsed(record.read_text()))
     except (OSError, ValueError, KeyError):
         return None
     if known.ok and not artifact.exists():

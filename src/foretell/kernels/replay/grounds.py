@@ -6,7 +6,6 @@ ground is plain values, so that another process can be given it; its pool is mad
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,8 @@ from foretell.kernels.replay import spaces
 from foretell.kernels.replay.near import codes_of
 from foretell.kernels.replay.space_pool import space_pool
 from foretell.kernels.replay.spaces import Space
+from foretell.received import BadFile, parsed
+from foretell.received_table import column_names, read_rows
 
 Kind = Literal["corpus", "space"]
 USUAL_SPLITS = ("held_operation", "held_family")
@@ -119,9 +120,9 @@ def _read(path: Path) -> Source:
         return Source("corpus", (data.read(path),))
     if path.suffix == ".parquet":
         try:
-            names = set(table.arrow().parquet.read_schema(path).names)
-        except ValueError as error:
-            raise BadTable(f"{path} is not a Parquet file", _FORMS) from error
+            names = set(column_names(path))
+        except BadFile as error:
+            raise BadTable(str(error), _FORMS) from error
         if names.issuperset(pools.REQUIRED):
             return Source("corpus", (data.read(path),))
         if names.issuperset(foreign.REQUIRED):
@@ -152,12 +153,11 @@ def _corpus_grounds(rows: Data, split: str) -> list[Ground]:
 
 def _knobs(path: Path) -> dict[str, Any]:
     """The settings of each candidate of a corpus that was made by a template, by row id."""
-    parquet = table.arrow().parquet
     found: dict[str, Any] = {}
     for file in table.files(path) if path.is_dir() else [path]:
-        if {"id", "detail"}.issubset(parquet.read_schema(file).names):
-            rows = checked(file, parquet.read_table(file, columns=["id", "detail"]).to_pylist())
-            details = ((row["id"], json.loads(row["detail"] or "{}")) for row in rows)
+        if {"id", "detail"}.issubset(column_names(file)):
+            rows = checked(file, read_rows(file, ["id", "detail"]))
+            details = ((row["id"], parsed(row["detail"] or "{}")) for row in rows)
             found |= {i: detail["knobs"] for i, detail in details if "knobs" in detail}
     if not found:
         raise BadTable(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.measurement import Status
-from foretell.received import read_json, read_plain
+from foretell.received import BadJson, parsed, read_json, read_plain
+from foretell.received_table import read_columns
 
 Value = int | float | str | bool
 Config = Mapping[str, Value]
@@ -37,10 +37,7 @@ _STATUS = {
 _BROKE_A_RESTRICTION = "InvalidConfig"
 MOST_BYTES = 256 << 20  # of a cache file, unpacked
 # What files of others may lead to: they may hold anything.
-_NOT_AS_EXPECTED = (
-    ValueError, ArithmeticError, TypeError, LookupError, AttributeError, RecursionError, EOFError, OSError, zlib.error,
-)  # fmt: skip
-MOST_ROWS = 2_000_000
+_NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, zlib.error)
 _NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure
 
 
@@ -120,18 +117,13 @@ def read_folder(folder: Path) -> list[Space]:
 
 def read_table(path: Path) -> Space:
     """A table with its card beside it."""
-    from foretell.kernels.corpus.table import arrow
-
     card_path = path.with_suffix(".json")
     if not card_path.is_file():
         raise BadSpace(f"{path} has no card {card_path.name} beside it")
     try:
         card = read_json(card_path)
         parameters = {name: tuple(card["parameter_values"][name]) for name in card["parameters"]}
-        with arrow().parquet.ParquetFile(path) as file:
-            if file.metadata.num_rows > MOST_ROWS:
-                raise ValueError(f"it has {file.metadata.num_rows:,} rows; at most {MOST_ROWS:,} are read")
-            columns = file.read().to_pydict()
+        columns = read_columns(path, [*parameters, "status", "time_ms"])
         configs = list(zip(*(columns[name] for name in parameters), strict=True))
         status = tuple(_STATUS[word] for word in columns["status"])
         times = [math.nan if time is None else time for time in columns["time_ms"]]
@@ -177,14 +169,16 @@ def _odd(path: Path, error: Exception) -> str:
 
 
 def _load_cache(path: Path, text: str) -> dict[str, Any]:
+    reason = "it is no object"
     for ending in ("", "}}"):  # Kernel Tuner closes the file only when it is done
         try:
-            found = json.loads(text.rstrip().rstrip(",") + ending if ending else text)
-        except json.JSONDecodeError:
+            found = parsed(text.rstrip().rstrip(",") + ending if ending else text, nan=True)
+        except BadJson as error:
+            reason = reason if ending else str(error)
             continue
         if isinstance(found, dict):
             return found
-    raise BadSpace(f"{path} is not a cache file of Kernel Tuner")
+    raise BadSpace(f"{path} is not a cache file of Kernel Tuner: {reason}")
 
 
 def _cached_status(time: float | str) -> Status:

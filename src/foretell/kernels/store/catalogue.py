@@ -124,7 +124,8 @@ class Catalogue:
     """A catalogue in one file, which need not exist yet.
 
     `skipped` counts damaged rows met so far. A damaged file is CatalogueDamaged, or is set aside where `on_damage` is
-    given (see `Database`). Without `fsync` a power cut may lose the latest rows.
+    given (see `Database`). Without `fsync` a power cut may lose the latest rows. Nothing is written to one that
+    was `received`.
     """
 
     def __init__(
@@ -133,11 +134,12 @@ class Catalogue:
         clock: Callable[[], float] = time.time,
         fsync: bool = True,
         on_damage: OnDamage | None = None,
+        received: bool = False,
     ) -> None:
         self.path = path
         self.skipped = 0
         self._clock = clock
-        self._database = Database(path, _SCHEMA, _APPLICATION_ID, fsync=fsync, on_damage=on_damage)
+        self._database = Database(path, _SCHEMA, _APPLICATION_ID, fsync=fsync, on_damage=on_damage, received=received)
         self._holder = Holder()
 
     def __len__(self) -> int:

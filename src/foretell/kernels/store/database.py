@@ -7,6 +7,7 @@ A connection belongs to the process that opened it: after a fork the child opens
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import sqlite3
 import threading
@@ -25,6 +26,13 @@ _PRIMARY_CODE = 0xFF  # the low byte of an extended result code
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _SIDE_FILES = ("-wal", "-shm", "-journal")
+_STEPS_PER_LOOK, _MOST_LOOKS = 1_000_000, 2_000  # of SQLite's machine for one query: minutes
+_MOST_VALUE_BYTES = 1 << 28
+_FOREIGN = """
+SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'
+UNION ALL SELECT 'computed column ' || c.name FROM sqlite_schema t, pragma_table_xinfo(t.name) c
+WHERE t.type = 'table' AND c.hidden <> 0
+"""
 _inherited: list[sqlite3.Connection] = []  # of a parent process: closing them here would upset it
 
 
@@ -40,17 +48,26 @@ class Database:
 
     `application_id` marks the file as ours. Where the file is damaged, CatalogueDamaged is raised; with `on_damage` the
     file is set aside under another name instead, `on_damage` is called with the error and that name, and the operation
-    is repeated on a new, empty file.
+    is repeated on a new, empty file. A file with views, triggers or computed columns is damaged too: reading
+    it would run what its maker says. With `received`, no statement that writes is run on a file.
     """
 
     def __init__(
-        self, path: Path, schema: str, application_id: int, *, fsync: bool = True, on_damage: OnDamage | None = None
+        self,
+        path: Path,
+        schema: str,
+        application_id: int,
+        *,
+        fsync: bool = True,
+        on_damage: OnDamage | None = None,
+        received: bool = False,
     ) -> None:
         self.path = path
         self._schema = schema
         self._application_id = application_id
         self._fsync = fsync
         self._on_damage = on_damage
+        self._received = received
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._file: tuple[int, int] | None = None
@@ -62,7 +79,13 @@ class Database:
         def operation() -> list[tuple[Any, ...]]:
             if not self.path.exists():
                 return []
-            return self._connected().execute(query, values).fetchall()
+            connection = self._connected()
+            looks = itertools.count(1)
+            connection.set_progress_handler(lambda: next(looks) > _MOST_LOOKS, _STEPS_PER_LOOK)
+            try:
+                return connection.execute(query, values).fetchall()
+            finally:
+                connection.set_progress_handler(None, 0)
 
         rows: list[tuple[Any, ...]] = self._attempt(operation)
         return rows
@@ -116,6 +139,8 @@ class Database:
             return StorageFull(self.path, str(error))
         if code in _BUSY:
             return CatalogueBusy(self.path, BUSY_TIMEOUT_S)
+        if code == sqlite3.SQLITE_INTERRUPT:
+            return CatalogueDamaged(self.path, "reading it takes far too long")
         if code in _DAMAGED or isinstance(error, _OtherSchema) or str(error).startswith("no such"):
             return CatalogueDamaged(self.path, str(error))
         return StorageFailed(self.path, str(error))
@@ -140,14 +165,20 @@ class Database:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # checksums find what was damaged
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE_BYTES)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if self._received:
+            connection.execute("PRAGMA query_only = ON")
+            if not self._marked(connection):
+                raise _OtherSchema("it is a database of another program or version")
+            self._check_schema(connection)
+            return
         with suppress(sqlite3.OperationalError):  # no shared memory on this file system, or another process is at it
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
         connection.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIB}")
         if self._marked(connection):
-            odd = "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'"
-            if connection.execute(odd).fetchone():  # which may compute without end when it is read
-                raise _OtherSchema("it holds more than tables")
+            self._check_schema(connection)
             return
         with _transaction(connection):
             if self._marked(connection):
@@ -157,6 +188,11 @@ class Database:
             for statement in self._schema.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {self._application_id}")
+
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        foreign = connection.execute(_FOREIGN).fetchone()
+        if foreign is not None:
+            raise _OtherSchema(f"it has the {foreign[0]}, which no catalogue has")
 
     def _marked(self, connection: sqlite3.Connection) -> bool:
         return bool(connection.execute("PRAGMA application_id").fetchone()[0] == self._application_id)

@@ -12,12 +12,13 @@ import os
 import signal
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from foretell.kernels.store.errors import StorageFailed, StorageFull
+from foretell.received import parsed
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _CRC_OPEN = b',"crc":"'
@@ -73,22 +74,11 @@ def split(line: bytes) -> tuple[dict[str, Any], bytes | None]:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The JSON object that is the whole text, without blanks around it. Raises ValueError if there is none."""
-    try:
-        record, end = _scan(text, 0)
-    except StopIteration as error:
-        raise ValueError(f"there is no JSON at character {error.value}") from None
-    if not isinstance(record, dict) or end != len(text):
+    """The JSON object that is the text. Raises ValueError if there is none."""
+    record = parsed(text)
+    if not isinstance(record, dict):
         raise ValueError("it is not a JSON object")
     return record
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"it holds {constant}, which is no number")
-
-
-# What `JSONDecoder.decode` calls between two searches for blanks, of which a line has none.
-_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse))["scan_once"]
 
 
 def append(file: RawFile, path: Path, size_bytes: int, line: bytes, fsync: bool) -> int:

@@ -22,6 +22,7 @@ from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload,
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text
 from foretell.received import NotPlain, inside, open_plain
+from foretell.received import parsed as parsed_json
 
 KIND = "flashinfer"
 FILE = "reference.py"
@@ -78,7 +79,7 @@ def from_definition(definition: Mapping[str, Any], entries: Sequence[Mapping[str
 
 def _object(text: str, name: str) -> dict[str, Any]:
     try:
-        content = json.loads(text)
+        content = parsed_json(text)
     except (ValueError, RecursionError) as error:
         raise BadTask(Refusal.NOT_READABLE, f"{name} is not JSON: {error}", _FORM) from error
     if not isinstance(content, dict):
@@ -113,7 +114,7 @@ def _workload_objects(lines: str, name: str) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            content = json.loads(line)
+            content = parsed_json(line)
             entry = content.get("workload", content)
             if not isinstance(entry["axes"], dict) or not isinstance(entry.get("inputs", {}), dict):
                 raise TypeError("axes and inputs are not objects")

@@ -6,13 +6,13 @@ the shapes are worked out from the definition's axes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import flashinfer
+from foretell.received import parsed
 
 _PYTHON = ("python", "triton")
 _COMPILED = (".cu", ".cpp", ".cc", ".cxx")
@@ -65,7 +65,7 @@ class BadSolution(ValueError):
 def module_of(text: str, task: Task) -> str:
     """The Python module of a solution of the task. Raises BadSolution."""
     try:
-        solution = json.loads(text)
+        solution = parsed(text)
         spec, files = solution["spec"], {str(file["path"]): str(file["content"]) for file in solution["sources"]}
         path, _, function = str(spec["entry_point"]).partition("::")
         definition, language = solution["definition"], str(spec["language"]).lower()
@@ -102,7 +102,7 @@ def _loaded(files: Mapping[str, str], path: str, function: str, language: str, b
 
 def _made(task: Task, entry: str) -> str:
     """The call of an entry point that writes into outputs made beforehand."""
-    definition = json.loads(task.files[flashinfer.DEFINITION])
+    definition = parsed(task.files[flashinfer.DEFINITION])
     axes = list(definition["axes"])
     lines = [
         f"        _size_{axes.index(axis)} = {_value(axis, definition, task)}"

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretell.belief import Forecast
-from foretell.kernels.devices import described
+from foretell.kernels.devices import named
 from foretell.kernels.evaluate.data import Data
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.library import get
@@ -46,7 +46,7 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
         effort = replace(EFFORT, folds=min(EFFORT.folds, len(families)), jobs=jobs)
         if effort.folds < 2:
             raise TrainingTrouble(f"trees cannot be asked about families they were not shown: there is {len(families)}")
-        devices = {name: described(name) for name in {row["device"] for row in rows if row["kind"] == kind}}
+        devices = {name: named(name) for name in {row["device"] for row in rows if row["kind"] == kind}}
         say("asking trees about rows that they were not shown: minutes, once for a corpus (--alone does without)")
         told = zlib.crc32(repr(replace(effort, jobs=1)).encode())
         parts = kept.with_name(f"{kept.name}.{data.mark()}-{told:08x}.parts")

@@ -1,0 +1,114 @@
+"""Parquet tables that may have come from someone else: read within bounds and checked, or refused by BadParquet.
+
+A small file may hold very many rows, one long text many times over or lists without end; so each column is read
+by itself, in steps that its size in the file allows, and no more than MOST_BYTES of all of them are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from foretell.extras import require
+from foretell.received import BadFile, open_plain
+
+MOST_ROWS, MOST_BYTES, MOST_VALUES = 1_000_000, 1 << 30, 1 << 26
+_STEP_ROWS = 4096
+_NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, RecursionError)
+
+
+class BadParquet(BadFile):
+    """A file that is not a Parquet table that can be read, or too large a one."""
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of a table's columns; BadParquet if it is none or has a name twice, NotPlain or OSError otherwise."""
+    with _opened(path) as file:
+        return _names(file, path)
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """An arrow table of these columns, or of all. Raises as `column_names`, and BadParquet if it lacks one."""
+    arrow = require("pyarrow", "data")
+    with _opened(path) as file:
+        names = list(columns) if columns is not None else _names(file, path)
+        absent = [name for name in names if name not in _names(file, path)]
+        if absent:
+            raise BadParquet(f"{path} lacks {', '.join(absent)}")
+        found, held = [], 0
+        for name in names:
+            pieces = []
+            for batch in file.iter_batches(_step(file.metadata, name, path), columns=[name]):
+                pieces.append(batch.column(0))
+                held += batch.nbytes
+                if held > MOST_BYTES:
+                    raise _too_large(path)
+            found.append(arrow.chunked_array(pieces, file.schema_arrow.field(name).type))
+        table = arrow.Table.from_arrays(found, schema=arrow.schema([file.schema_arrow.field(name) for name in names]))
+        table.validate(full=True)
+        return table
+
+
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """The rows of a table as Python has them; as `read_table`."""
+    table = read_table(path, columns)
+    with _typed(path):
+        rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def read_columns(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+    """The columns of a table as Python has them; as `read_table`."""
+    table = read_table(path, columns)
+    with _typed(path):
+        found: dict[str, list[Any]] = table.to_pydict()
+    return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    require("pyarrow.parquet", "data")
+    place = path.resolve()
+    os.close(open_plain(place))
+    with _typed(path), require("pyarrow", "data").parquet.ParquetFile(place) as file:
+        yield file
+
+
+@contextmanager
+def _typed(path: Path) -> Iterator[None]:
+    """BadParquet for whatever pyarrow raises about a file."""
+    try:
+        yield
+    except BadFile:
+        raise
+    except (*_NOT_AS_EXPECTED, require("pyarrow", "data").ArrowException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise BadParquet(f"{path} is not a Parquet file that can be read: {reason}") from error
+
+
+def _names(file: Any, path: Path) -> list[str]:
+    if file.metadata.num_rows > MOST_ROWS:
+        raise _too_large(path)
+    names: list[str] = file.schema_arrow.names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadParquet(f"{path} has the column {twice[0]} twice")
+    return names
+
+
+def _step(metadata: Any, name: str, path: Path) -> int:
+    """How many rows of a column can be read at once, though each may hold as much as all of it does in the file."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    own = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{name}.")]
+    stored: int = sum(chunk.total_uncompressed_size for chunk in own)
+    if stored > MOST_BYTES or sum(chunk.num_values for chunk in own) > MOST_VALUES:
+        raise _too_large(path)
+    return max(1, min(_STEP_ROWS, MOST_BYTES // max(1, stored)))
+
+
+def _too_large(path: Path) -> BadParquet:
+    return BadParquet(f"{path} is too large: tables have at most {MOST_ROWS:,} rows and {MOST_BYTES >> 20:,} MiB")
