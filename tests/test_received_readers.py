@@ -1,4 +1,4 @@
-"""Received files are read in one place: nothing else in the package takes JSON, Parquet or SQLite apart by itself."""
+"""Received files are read in one place: nothing else in the package takes JSON, tables or arrays apart by itself."""
 
 from __future__ import annotations
 
@@ -31,11 +31,17 @@ ALLOWED = {
         "train/lm": "its own files",
     },
     "parquet": {"received_table.py": "the reader itself"},
+    "numpy": {
+        "received_arrays.py": "the reader itself",
+        "kernels/cost/calls.py": "a file of the package",
+        "train/features.py": "its own files",
+    },
     "sqlite3": {"kernels/store/database.py": "the one that checks what it opens"},
 }
 CALLS = {
     "json": {"load", "loads", "JSONDecoder"},
     "parquet": {"read_table", "ParquetFile", "ParquetDataset", "read_schema", "read_metadata", "read_pandas"},
+    "numpy": {"load", "fromfile", "loadtxt", "genfromtxt", "memmap"},
     "sqlite3": {"connect"},
 }
 
@@ -65,7 +71,7 @@ def test_files_are_read_in_one_place(module: str) -> None:
     found = {name for name, text in texts.items() if module in text and used(text, module)}
     allowed = ALLOWED[module]
     strays = {name for name in found if not any(name == a or name.startswith(f"{a}/") for a in allowed)}
-    assert not strays, f"use foretell.received or foretell.received_table in {sorted(strays)}"
+    assert not strays, f"use foretell.received, received_table or received_arrays in {sorted(strays)}"
     idle = {a for a in allowed if not any(name == a or name.startswith(f"{a}/") for name in found)}
     assert not idle, f"no longer needed: {sorted(idle)}"
 
@@ -79,6 +85,7 @@ def test_files_are_read_in_one_place(module: str) -> None:
         ("import json as j\nj.load(a)", "json"),
         ("arrow().parquet.read_table(p)", "parquet"),
         ("import pyarrow.parquet as pq\npq.ParquetFile(p)", "parquet"),
+        ("import numpy as np\nnp.load(p)", "numpy"),
         ("import sqlite3\nsqlite3.connect(p)", "sqlite3"),
     ],
 )

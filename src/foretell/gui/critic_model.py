@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.threshold import Threshold
 from foretell.received import parsed
+from foretell.received_arrays import read_arrays
 from foretell.trees import FloatArray, Trees
 
 FORMAT = 2
@@ -180,8 +179,7 @@ class CriticModel:
 
 def _read(path: Path) -> CriticModel:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
+        arrays = read_arrays(path)
         head = parsed(arrays["head"].tobytes())
         if head["format"] != FORMAT:
             raise ValueError(f"format {head['format']} instead of {FORMAT}")
@@ -196,5 +194,5 @@ def _read(path: Path) -> CriticModel:
         )
     except FileNotFoundError:
         raise
-    except (KeyError, ValueError, TypeError, OSError, BadZipFile, zlib.error, EOFError) as error:
+    except (LookupError, ValueError, TypeError, OSError, AttributeError, ArithmeticError) as error:
         raise BadCriticModel(f"{path} is no critic's model of this version ({error}): train one anew") from error

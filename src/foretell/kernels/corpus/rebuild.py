@@ -18,7 +18,7 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.library import get
 from foretell.kernels.protocols import Build
-from foretell.received import parsed
+from foretell.received import BadJson, parsed
 
 CAPABILITY = 90
 _UNDER_WAY = 64
@@ -92,7 +92,7 @@ def told(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             found = parsed(line)
-        except json.JSONDecodeError:
+        except BadJson:
             continue  # torn by a kill
         if found["features"]:
             yield found["id"], found["features"]

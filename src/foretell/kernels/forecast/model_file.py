@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.received import parsed
+from foretell.received_arrays import read_arrays
 
 Arrays = Mapping[str, NDArray[Any]]
 T = TypeVar("T")
@@ -42,13 +41,12 @@ def load(path: Path | None, shipped: str, version: int, read: Callable[[Any, Arr
             return _load(path, version, read)
         with resources.as_file(resources.files("foretell.kernels.forecast") / "models" / shipped) as place:
             return _load(place, version, read)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError, BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise BadModel(f"{path or 'the shipped file'} is not a model of this version: {error}") from error
 
 
 def _load(path: Path, version: int, read: Callable[[Any, Arrays], T]) -> T:
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    arrays = read_arrays(path)
     head = parsed(arrays["head"].tobytes())
     if head["format"] != version:
         raise ValueError(f"format {head['format']}, expected {version}")
