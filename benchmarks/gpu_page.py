@@ -8,13 +8,16 @@ from typing import Any
 
 PAGE = Path("docs/results/gpu_bench.md")
 HEAD = """\
-# The GPU bench
+# The GPU bench by the method `worker`
+
+The method `worker` (`FORETELL_GPU_METHOD=worker`) was the default before [trusted replay](trust.md). The exploits
+below are our own; independent attackers did get through ([red team](trust.md#red-team)).
 
 Made by `python -m benchmarks.gpu_bench` and `python -m benchmarks.kernelbench_compare` on one H200 (bare PyTorch image,
 `PYTHONPATH=src`, nothing installed), and `python -m benchmarks.gpu_bench page`; data in
 `benchmarks/results/gpu_*.json`.
 
-| what | asked | measured |
+| what | target | measured |
 | --- | --- | --- |
 """
 

@@ -31,7 +31,8 @@ pixels, goal, history and the proposal.
     python -m benchmarks.apps.evaluate DATA/heldout --held-out
 
 The two halves were [drawn by application](../../benchmarks/results/apps_split.json) before any was started. Held-out
-applications are validated by script alone; their screens and proposals are not looked at, and every evaluation on them
+applications are validated by script; their screens and proposals were not looked at while anything was built, save for
+the interruptions of the episodes, from whose log a fix was taken (below). Every evaluation on them
 is [logged](../../benchmarks/results/apps_evaluations.jsonl).
 """
 _LIMITS = """## Limits of the data
@@ -59,7 +60,8 @@ _LIMITS = """## Limits of the data
 
 _LOOKS = """After the first look at held-out applications (logged), where by pixels three were above the bound,
 thresholds were asked to hold for each development application by itself instead of for all of them together; trees and
-chances stayed the same. Nothing else was changed after a look.
+chances stayed the same. For these two critics nothing else was changed after a look; what was
+changed for histories, the cascade and the adapters is said in their sections.
 """
 _USE = """
 For: doubting a proposal of a computer-use agent before it is executed, by the threshold that was learnt for a bound on

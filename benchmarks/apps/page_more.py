@@ -10,7 +10,8 @@ from benchmarks.apps.split import RESULTS
 
 _FALSE_STOPS = (
     "The bound of 2 % on interrupted right actions is broken with the evidence that live pages give, and one "
-    "episode is lost to it. The interruptions were looked at after the figures were made. Twelve of them, ten in "
+    "episode is lost to it. Their log was read when 26 tasks had been played, before the final figures. Twelve of "
+    "them, ten in "
     "that episode, are of one link inside an inline frame, of which the adapter knew the frame only; its name "
     "begins with “order”, so that it is held for irreversible and stays closed while it is doubted. The other "
     "four are clicks on icons (three) and into a field. Since then adapters look into frames of the same origin "

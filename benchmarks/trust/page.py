@@ -28,16 +28,17 @@ Made by `python -m benchmarks.trust.measure` on one H200 and `python -m benchmar
 `benchmarks/results/trust.json`. [How it works](../trusted_replay.md); what is covered at all, in the
 [threat model](../threat_model.md). The method is the default of the GPU bench.
 
-What is missing, or has changed since the device was used:
+Limits of these measurements:
 
-- **Speed is below what is asked.** A light process destroys and makes a context in about 70 ms, by a driver that does
+- **Speed is below the target.** A light process destroys and makes a context in about 70 ms, by a driver that does
   so 15 times per second at most, whoever asks; a pair of runs takes about 2 ms, for reference and candidate are
   processes of their own and the device switches between them.
-- Labels, faults and tasks per language are parts of what is asked, drawn at random or first in order: the time on the
-  device was over. Repeatability misses what is asked by a little. Kernels that others wrote were not measured.
-- Since then rings are poisoned before every run, outputs in another layout than the reference's are made dense within
-  the time, every configuration of an autotuned kernel is asked whether torch computes, and empty batches of `live`
-  candidates are the reference's. The attack that got through by its ring has been tried on the CPU only since.
+- Only part of the planned labels, faults and tasks per language was measured, drawn at random or first in order.
+  Repeatability misses its target by a little. Kernels that others wrote were not measured.
+- Since then the output buffers of all sets (rings) are poisoned before every run, outputs in another layout than the
+  reference's are made dense within the time, every configuration of an autotuned kernel is checked for library calls,
+  and the reference's empty batches are subtracted for `live` candidates. The attack that got through has since been
+  repeated on the CPU stand-in only.
 """
 
 
@@ -70,8 +71,9 @@ def counts(statuses: Mapping[str, int]) -> str:
 
 
 def overview(data: Mapping[str, Any]) -> list[str]:
-    """What issue and docs ask for, beside what was measured; what was not is said."""
+    """The targets beside what was measured; what was not is said."""
     guards, retest, labels, faults = (data.get(part, {}) for part in ("guards", "retest", "labels", "faults"))
+    attacks = data.get("attacks", {})
     refused, unearned = len(guards.get("refused", ())), len(guards.get("unearned", ()))
     rows: list[tuple[str, str, str]] = [
         (
@@ -107,12 +109,17 @@ def overview(data: Mapping[str, Any]) -> list[str]:
             f"{faults['same']} of {compared}" if compared else MISSING,
         ),
         (
+            "attacks on this method with a speedup they did not earn",
+            "0",
+            f"{len(attacks['unearned'])} of {attacks['attacks']}" if attacks.get("attacks") else MISSING,
+        ),
+        (
             "kernels that others wrote: measured by replay",
             "stated",
             counts(data["acceptance"]["trusts"]) if data.get("acceptance", {}).get("rows") else MISSING,
         ),
     ]
-    return table(("what", "asked", "measured"), rows)
+    return table(("what", "target", "measured"), rows)
 
 
 def speed(data: Mapping[str, Any]) -> list[str]:
@@ -191,7 +198,8 @@ def attacked(found: Mapping[str, Any]) -> list[str]:
     ]
     return [
         f"Of {found['attacks']} attacks on the method `replay` that independent attackers wrote (`tests/redteam/gpu`), "
-        f"run on the device beside {found['rows'] - found['attacks']} honest kernels, faster than these: "
+        f"run on the device beside {found['rows'] - found['attacks']} honest kernels, faster than its honest "
+        "counterpart: "
         f"{', '.join(unearned) or 'none'}. Honest kernels refused: {', '.join(found['refused']) or 'none'}.",
         "",
     ]
@@ -243,9 +251,16 @@ def others(data: Mapping[str, Any]) -> list[str]:
         lines += ["## Labels of the corpus", "", f"Statuses: {counts(labels['statuses'])}. {words}", ""]
     faults = data.get("faults")
     if faults:
-        lines += ["## Faults", "", f"Honest candidates alone: {counts(faults['alone'])}; among hostile ones: "
-                  f"{counts(faults['mixed'])}; with replayers that are killed: {counts(faults['killed'])}.",
-                  f"How hostile ones ended: {counts(faults['hostile_statuses'])}.", ""]  # fmt: skip
+        killed = counts(faults["killed"]) if faults["killed"] else MISSING
+        lines += [
+            "## Faults",
+            "",
+            "Harmless candidates of the corpus, some with a planted mistake, alone: "
+            f"{counts(faults['alone'])}; among hostile ones: {counts(faults['mixed'])}; with replayers killed: "
+            f"{killed}.",
+            f"How hostile ones ended: {counts(faults['hostile_statuses'])}.",
+            "",
+        ]
     return lines
 
 
