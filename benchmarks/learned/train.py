@@ -90,7 +90,7 @@ def update(path: Path, report: Mapping[str, Mapping[str, Any]]) -> None:
     """Put the figures of one column into a file of results, beside those of the other."""
     before = json.loads(path.read_text()) if path.exists() else {}
     merged = {key: {**before.get(key, {}), **columns} for key, columns in report.items()}
-    path.write_text(json.dumps(merged, indent=1) + "\n")
+    path.write_text(json.dumps({**before, **merged}, indent=1) + "\n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

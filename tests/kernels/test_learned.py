@@ -155,6 +155,10 @@ def test_results_of_one_column_leave_the_other(tmp_path: Path) -> None:
     update(path, {"program": {"device": 1, "eager": 2}})
     update(path, {"program": {"device": 3}, "groups": {"device": ["all"]}})
     assert json.loads(path.read_text()) == {"program": {"device": 3, "eager": 2}, "groups": {"device": ["all"]}}
+    update(path, {"device": {"pools": 2}})
+    update(path, {"eager": {"pools": 1}})
+    kept = json.loads(path.read_text())
+    assert kept["device"] == {"pools": 2} and kept["eager"] == {"pools": 1} and kept["program"]["device"] == 3
 
 
 def test_sections_of_the_page() -> None:
