@@ -65,7 +65,7 @@ _ANSWERED = """\
 A frontier language model read each candidate's text, *blind* or with the step tables of `program` (*facts*), and gave
 probabilities. *Stacked*: `calibrated` is moved towards its medians by the weight that is best on the other problems.
 Asked of the stack with facts: pairs at least 0.91 on the H200 and 0.89 on other GPUs. On the H200 its levels are better
-than those of `calibrated` and its order is not, and the step tables made it no better: they pull its answers towards what
+than those of `calibrated`, its order is not, and the step tables made it no better: they pull its answers towards what
 `program` says. 50 other kernels on the H200, asked about before, are in the log.
 """
 
