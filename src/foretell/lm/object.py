@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from foretell.received import real, whole
+from foretell.received import BadJson, real, whole
 
 SCANNED_CHARACTERS = 16_000  # where an object is looked for amid prose, counted from the end
 
@@ -18,7 +19,7 @@ class Flaw(StrEnum):
     NO_ANSWER = "no_answer"
     BROKEN_JSON = "broken_json"
     TWO_ANSWERS = "two_answers"  # two objects that say different things, or one key twice
-    BAD_NUMBER = "bad_number"  # NaN or Infinity, which JSON does not have
+    BAD_NUMBER = "bad_number"  # NaN or Infinity, which JSON does not have, or far too large
 
 
 @dataclass(frozen=True)
@@ -96,4 +97,18 @@ def _no_constant(name: str) -> float:
     raise _Bad(Flaw.BAD_NUMBER, f"{name} is not a number that JSON has")
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=whole, parse_float=real, parse_constant=_no_constant)
+def _bounded(read: Callable[[str], float]) -> Callable[[str], float]:
+    """A reader of numbers whose refusal is a flaw of the answer."""
+
+    def read_number(digits: str) -> float:
+        try:
+            return read(digits)
+        except BadJson as error:
+            raise _Bad(Flaw.BAD_NUMBER, str(error)) from None
+
+    return read_number
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_bounded(whole), parse_float=_bounded(real), parse_constant=_no_constant
+)

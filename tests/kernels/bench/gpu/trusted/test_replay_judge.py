@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from itertools import pairwise
 from typing import Any
@@ -129,23 +128,22 @@ def test_what_cannot_be_recorded_runs_live_and_says_so() -> None:
 
 
 def test_a_live_candidate_that_computes_after_it_said_it_was_done_is_wrong() -> None:
-    """It answers at once and writes the right outputs a little later, while the reference is being timed."""
+    """It answers at once and writes the right outputs when anything else is asked, such as the reference's runs."""
 
     class Late(LocalProcess):
         is_candidate = False
 
         def ask(self, timeout_s: float, **command: Any) -> dict[str, Any]:
-            if command["do"] != "batch" or not command["order"]:
+            while late:
+                worker, before = late.pop()
+                worker._obey(before)
+            if command["do"] != "batch" or not command["order"] or not self.is_candidate:
                 return super().ask(timeout_s, **command)
-            if not self.is_candidate:
-                time.sleep(0.6)
-                return super().ask(timeout_s, **command)
-            timers.append(threading.Timer(0.3, self._obey, (command,)))
-            timers[-1].start()
+            late.append((self, command))
             return {"token": command["token"]}
 
     made: list[Late] = []
-    timers: list[threading.Timer] = []
+    late: list[tuple[Late, dict[str, Any]]] = []
 
     def start(role: str, platform: Any) -> Any:
         made.append(Late(role, platform))
@@ -154,8 +152,6 @@ def test_a_live_candidate_that_computes_after_it_said_it_was_done_is_wrong() -> 
 
     source = kernel("if float(x.sum()) > 1e30:\n    return x\nreturn torch.softmax(x, 1)")
     outcome = judged(softmax(), source, start=start, chunk_pairs=1, fewest_pairs=1, most_pairs=1)
-    for timer in timers:
-        timer.join()
     assert outcome.status is Status.WRONG and outcome.trust == "live", outcome.message
 
 

@@ -206,19 +206,23 @@ class LiveContest:
         return "live"
 
     def pairs(self, index: int, hopeless_below: float | None, hurry: bool) -> tuple[Timing, bool] | Measurement:
-        """Pairs of batches until the interval is narrow; each batch runs once on every set, all of them new."""
+        """Pairs of batches until the interval is narrow; each batch runs once on every set, all of them new.
+
+        Nobody stops a live candidate between its batches, so it is asked first once there is new data: what it does
+        before its batch, or after it, is not done while others are timed.
+        """
         effort, stage = self._effort, self._scene.stages[index]
         order = list(range(stage.sets))
         samples: tuple[list[float], list[float]] = ([], [])
         deadline = time.perf_counter() + effort.workload_cap_s
         enough = False
         while not enough:
+            looked_at = secrets.choice(order)
+            null_s = [self._batch(0, index, [], looked_at)[0] for _ in range(2)]  # a candidate might take its time
             for number in order:
                 self._scene.fill(index, number)
-            first, looked_at = secrets.randbelow(2), secrets.choice(order)
             outputs: list[Any] = []
-            null_s = [self._batch(0, index, [], looked_at)[0] for _ in range(2)]  # a candidate might take its time
-            for side in (first, 1 - first):
+            for side in (1, 0):
                 whole_s, taken = self._batch(side, index, order, looked_at)
                 outputs = taken if side == 1 else outputs
                 samples[side].extend(1e6 * each for each in seconds_each([whole_s], null_s, len(order)))
