@@ -31,10 +31,10 @@ _HEAD = """\
 # Published kernels, measured again
 
 Made by `python -m benchmarks.audit page`; rows in `benchmarks/results/audit.json`. `foretell audit` took rows of tables
-that others published, spread evenly, and measured each kernel against its own reference on one {device}, both
-replayed as CUDA graphs with cold caches. Claims are speedups over eager PyTorch on the GPU that the authors used, so a
-claim that is not met here need not be wrong there: a small kernel whose claim is the host's overhead saved, say, has
-nothing to gain under graph replay. A kernel that does not work here, or is caught, is another matter.
+that others published, spread evenly, and measured each kernel against its own reference on one {device}, both as
+captured CUDA graphs with cold caches (method `worker`). Claims are speedups over eager PyTorch on the GPU that the
+authors used, so a claim that is not met here need not be wrong there: a small kernel whose claim is the host's overhead
+saved, say, has nothing to gain when graphs are timed. One that does not work here, or is caught, is another matter.
 
 """
 
@@ -67,9 +67,8 @@ def page(report: Mapping[str, Any]) -> Iterator[str]:
     yield _HEAD.format(device=report["device"])
     rows = [row for row in report["rows"] if row["verdict"] != "not measured"]
     reasons = [row["reason"] for row in report["rows"] if row["verdict"] == "not measured"]
-    yield f"{len(rows)} of {len(report['rows'])} rows were measured.\n\n"
-    if reasons:
-        yield f"Not measured: {_counted(reasons)}.\n\n"
+    yield f"{len(rows)} of {len(report['rows'])} rows were measured."
+    yield f" The others were not ({_counted(reasons)}).\n\n" if reasons else "\n\n"
     yield "| data set | measured | compared | claimed | here | here / claimed | faster here, of those said to be |\n"
     yield "| --- | --- | --- | --- | --- | --- | --- |\n"
     for name, part in {**report["by data set"], "all": report["all"]}.items():
@@ -94,7 +93,7 @@ def page(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _counted(words: Sequence[str]) -> str:
-    return "; ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return "; ".join(f"{word}: {words.count(word)}" for word in dict.fromkeys(words))
 
 
 def _by_gpu(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
