@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 FAILED, BAD_INPUT, INTERNAL, INTERRUPTED = 1, 2, 70, 130
-TRACEBACK = "FORETELL_TRACEBACK"  # set: an error that nobody foresaw is raised rather than told
+TRACEBACK = "FORETELL_TRACEBACK"  # set: an error that nobody foresaw is raised instead of being summarised
 _MESSAGE_CHARACTERS = 300
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -208,9 +208,9 @@ def _unforeseen(error: Exception) -> Problem:
         message = " ".join(str(error).split())
     except Exception:  # a message may be as broken as what it tells of
         message = ""
-    told = ": ".join(filter(None, (type(error).__name__, message[:_MESSAGE_CHARACTERS])))
+    summary = ": ".join(filter(None, (type(error).__name__, message[:_MESSAGE_CHARACTERS])))
     return Problem(
-        f"internal error: {told}",
+        f"internal error: {summary}",
         "none, whatever was given; nothing that was written before is lost",
         f"run it again with {TRACEBACK}=1 and report what that shows",
         INTERNAL,

@@ -74,9 +74,10 @@ class GpuBench:
         self._recorder = Recorder(recordings_of, max(1, cores // 4)) if effort.method == REPLAY else None
         self._spares: dict[str, Spares] = {}
         if effort.method == REPLAY:
-            self._spares[JOB] = Spares(name_of(self._platform), JOB, self._spare_count())
+            self._spares[JOB] = Spares(name_of(self._platform), JOB, self._fitting(effort.replay_spares))
             self._spares[LIGHT_JOB] = Spares(name_of(self._platform), LIGHT_JOB, 1)
-        self._pool = LightPool([self._light() for _ in range(self._light_count())] if self._spares else [])
+        light = self._fitting(effort.replay_light) if self._spares else 0
+        self._pool = LightPool([self._light() for _ in range(light)])
         self._not_replayed: dict[str, str] = {}
         self.waited_for_build_s = 0.0
         self.spent_s: dict[str, float] = defaultdict(float)
@@ -161,17 +162,13 @@ class GpuBench:
         self._pool.close()
         self._end_spares()
 
-    def _spare_count(self) -> int:
-        """How many processes stand ready: each takes a core while it starts, and memory of the device."""
+    def _fitting(self, processes: int) -> int:
+        """As many of these processes as there are cores and memory of the device for, at least one."""
         room = int(self.device.memory_bytes // self._effort.replay_spare_room_bytes)
-        return max(1, min(self._effort.replay_spares, os.cpu_count() or 1, room))
+        return max(1, min(processes, os.cpu_count() or 1, room))
 
     def _light(self) -> Process:
         return Process(WorkerHandle(name_of(self._platform), self._spares[LIGHT_JOB]), LIGHT)
-
-    def _light_count(self) -> int:
-        room = int(self.device.memory_bytes // self._effort.replay_spare_room_bytes)
-        return max(1, min(self._effort.replay_light, os.cpu_count() or 1, room))
 
     def _end_spares(self) -> None:
         """End the processes that stand ready, and wait until they have given back the device's memory."""

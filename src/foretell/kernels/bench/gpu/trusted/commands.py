@@ -49,7 +49,7 @@ class Lent:
         return [place.within(memory) for place in places]
 
     def addresses(self, name: str, places: Any) -> list[int]:
-        """Where these places of a memory begin."""
+        """The addresses of these places in a lent allocation."""
         start = self._memories[name].address
         return [start + place.offset_bytes for place in places]
 

@@ -38,7 +38,7 @@ def is_light(program: Program) -> bool:
 
 
 def make(device: Bare, lent: Lent) -> Obey:
-    """What obeys the judge's commands: `program`, `check`, `prepare`, `run`, `batch`."""
+    """The handler of the judge's commands: `program`, `check`, `prepare`, `run`, `batch`."""
     return _Light(device, lent).obey
 
 

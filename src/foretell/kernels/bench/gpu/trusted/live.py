@@ -20,7 +20,7 @@ from foretell.kernels.tasks.trees import is_tensor, leaves, rebuilt
 
 
 def make(platform: Any, lent: Lent) -> Obey:
-    """What obeys the judge's commands: `source`, `check`, `batch`."""
+    """The handler of the judge's commands: `source`, `check`, `batch`."""
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     return _Live(platform, lent).obey

@@ -26,7 +26,7 @@ from foretell.kernels.tasks.runtime import drawn_inputs
 
 
 def make(platform: Any, lent: Lent) -> Obey:
-    """What obeys the judge's commands: `program`, `check`, `prepare`, `run`, `batch`, `draw`, `expect`, `close`."""
+    """The handler of the judge's commands: `program`, `check`, `prepare`, `run`, `batch`, `draw`, `expect`, `close`."""
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     return Replayer(platform, lent).obey
