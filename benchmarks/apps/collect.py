@@ -61,10 +61,11 @@ def walk_names(application: Application, round_: int = 1) -> dict[str, tuple[tup
     return found
 
 
-def start_of(application: Application, name: str) -> str:
-    """The path that the walk of a name starts at."""
+def start_of(application: Application, name: str) -> str | None:
+    """The path that the walk of a name starts at; None for a walk that the rounds do not make."""
     round_ = int(name.split("-")[2]) if name.count("-") > 1 else 1
-    return walk_names(application, round_)[name][2]
+    found = walk_names(application, round_).get(name)
+    return None if found is None else found[2]
 
 
 def walked(application: Application, folder: Path, into: Path, steps: int, round_: int = 1) -> list[Moment]:

@@ -41,17 +41,20 @@ class Task:
         return 2 * len(self.plan) + 3
 
 
-def tasks(data: Path, application: Application) -> list[Task]:
-    """The walks of one application as tasks; those of a single step are left out."""
+def tasks(data: Path, application: Application, seed: str = "") -> list[Task]:
+    """The walks of one application as tasks; those of a single step or of an unknown start are left out.
+
+    Another seed words their goals otherwise.
+    """
     found = []
     for name, group in groupby(read_moments(data, application.name), key=lambda one: one.episode):
         walk = completed(list(group))
         plan = tuple(one for one in walk if one.planned is not None and one.planned.action.kind is not Kind.SCROLL)
-        if len(plan) < LEAST_STEPS:
-            continue
-        rng = random.Random(f"{application.name} {name} goal")
-        goal = phrases.goal(clauses(walk), application.title, rng)
         path = start_of(application, name)
+        if len(plan) < LEAST_STEPS or path is None:
+            continue
+        rng = random.Random(f"{application.name} {name} goal{seed}")
+        goal = phrases.goal(clauses(walk), application.title, rng)
         found.append(Task(application, name, goal, path, plan[0].size, plan[0].theme, plan))
     return found
 

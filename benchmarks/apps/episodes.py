@@ -74,6 +74,7 @@ class Outcome:
     guarded: bool
     rate: float
     held_out: bool
+    seed: str = ""
     parted: int | None = None
     solved: bool = False
     steps: int = 0
@@ -118,7 +119,7 @@ def proposed(task: Task, observation: Observation, seen: Seen, text: str, state:
     state.turn += 1
     proposal, outcome = proposal_of(reply, observation), state.outcome
     right = is_right(proposal, seen, state.todo)
-    rng = random.Random(f"{task.name} {len(state.todo)} {outcome.slips} slip")
+    rng = random.Random(f"{task.name} {len(state.todo)} {outcome.slips} slip{outcome.seed}")
     if right and rng.random() < outcome.rate:
         wrong = slip(proposal, seen, observation.size, rng)
         if wrong is not None and is_right(wrong, seen, state.todo) is False:
@@ -201,10 +202,10 @@ def running(task: Task, folder: Path, chromium: Any) -> Generator[BrowserStage]:
         yield stage
 
 
-def both(task: Task, folder: Path, chromium: Any, rate: float) -> Asking:
+def both(task: Task, folder: Path, chromium: Any, rate: float, seed: str) -> Asking:
     """The outcomes of a task with the guard and without it."""
     name = task.application.name
-    state = State(list(task.plan), Outcome(name, task.episode, True, rate, is_held_out(name)))
+    state = State(list(task.plan), Outcome(name, task.episode, True, rate, is_held_out(name), seed))
     with running(task, folder, chromium) as stage:
         alone = yield from episode(task, stage, Watch(), state)
     if alone is None:
@@ -217,13 +218,13 @@ def both(task: Task, folder: Path, chromium: Any, rate: float) -> Asking:
     return [alone.outcome, state.outcome]
 
 
-def played(todo: Sequence[Task], folder: Path, chromium: Any, rate: float, into: Path) -> Asking:
+def played(todo: Sequence[Task], folder: Path, chromium: Any, rate: float, seed: str, into: Path) -> Asking:
     """The episodes of one application, one after the other; outcomes are written down."""
     from playwright.sync_api import Error
 
     for task in todo:
         try:
-            outcomes = yield from both(task, folder, chromium, rate)
+            outcomes = yield from both(task, folder, chromium, rate, seed)
         except (NotStarted, ScreenError, Error) as error:
             print(f"  {task.name}: {str(error)[:200]}", flush=True)
             continue
@@ -243,9 +244,11 @@ def play(options: argparse.Namespace) -> None:
     with browser() as chromium:
         games: dict[str, tuple[Asking, Request]] = {}
         for application in applications(options):
-            todo = [one for one in tasks(options.data, application) if repeatable.get(one.name, True)][: options.tasks]
+            walks = tasks(options.data, application, options.seed)
+            walks = [one for one in walks if repeatable.get(one.name, True)]
+            todo = (walks[::-1] if options.last else walks)[: options.tasks]
             todo = [one for one in todo if (application.name, one.episode) not in finished]
-            game = played(todo, options.folder, chromium, options.rate, into)
+            game = played(todo, options.folder, chromium, options.rate, options.seed, into)
             if (request := next(game, None)) is not None:
                 games[application.name] = game, request
                 model.ask([request])
@@ -328,6 +331,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         verb.add_argument("--held-out", action="store_true")
         if name == "play":
             verb.add_argument("--tasks", type=int, default=3, help="tasks of each application")
+            verb.add_argument("--last", action="store_true", help="take the last walks of each application first")
+            verb.add_argument("--seed", default="", help="for other words of the goals and other mistakes")
             verb.add_argument("--rate", type=float, default=RATE, help="share of right clicks that become mistakes")
     waiting = verbs.add_parser("pending")
     waiting.add_argument("into", type=Path)

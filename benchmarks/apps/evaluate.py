@@ -30,11 +30,13 @@ from benchmarks.apps.split import RESULTS
 from benchmarks.gui_critic import at_best, auroc, auroc_of
 from benchmarks.machine import describe as machine
 from foretell.belief import cluster_bootstrap, ece
+from foretell.gui.contradiction import Contradiction
 from foretell.gui.critic import EmbeddedCritic
 from foretell.gui.critic_model import SHIPPED_EVIDENCE, SHIPPED_LARGE, UNUSABLE, CriticModel
 from foretell.gui.dataset import Row, read_rows
 from foretell.gui.described import Shown
 from foretell.gui.evidence import weigh
+from foretell.gui.evidence_contradiction import against_page
 from foretell.gui.experts import EVIDENCE, LARGE
 from foretell.gui.judgement import Critic, ErrorClass
 from foretell.gui.threshold import Threshold
@@ -61,10 +63,14 @@ def read_off(rows: Sequence[Row], shown: Shown, model: CriticModel, told: Record
         if not row.proposal.actions or not row.proposal.placed:
             p_bad, error = max(p_bad, UNUSABLE), ErrorClass.FORMULATION
         else:
-            if opposed > p_bad and not model.knows_contradictions:
-                p_bad, error = opposed, ErrorClass.MISALIGNMENT
-            if told is not None:
-                said = weigh(told.of(row), row.proposal.actions[0], row.proposal.intent, p_bad, error)
+            action, intent = row.proposal.actions[0], row.proposal.intent
+            page = None if told is None else told.of(row)
+            known = Contradiction(opposed, ErrorClass.SEMANTIC) if opposed > 0 else Contradiction()
+            confirmed = against_page(page, action, intent, known)
+            if confirmed.strength > p_bad:
+                p_bad, error = confirmed.strength, confirmed.error
+            if page is not None:
+                said = weigh(page, action, intent, p_bad, error)
                 p_bad, error = said.p_bad, said.error
         found.append(
             {

@@ -16,7 +16,7 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -81,15 +81,28 @@ def draw(data: Path, folder: Path, count: int) -> None:
     """Write the requests for a sample, sheets for a reader, and the index."""
     model = FileModel(folder, pictures=True)
     critic = VisionCritic(model)
+    rows = sample(list(read_rows(data)), count)
+    write(folder, model, [(row.id, asked(data, row, critic)) for row in rows], page)
+
+
+def write(
+    folder: Path,
+    model: FileModel,
+    requests: Sequence[tuple[str, Request]],
+    text: Callable[[Sequence[tuple[str, Request]]], str],
+) -> None:
+    """Ask a model that answers by files; for a reader all questions as one text and a sheet of pictures for each.
+
+    `requests` have the names of what they are about, which stand in the index only.
+    """
     index, questions = [], []
-    for number, row in enumerate(sample(list(read_rows(data)), count), 1):
-        request = asked(data, row, critic)
+    for number, (row, request) in enumerate(requests, 1):
         model.ask([request])
         name = f"{number:03}"
         _sheet(request, folder / "sheets" / f"{name}.png")
         questions.append((name, request))
-        index.append({"number": name, "request": request.id, "row": row.id})
-    (folder / "questions.md").write_text(_page(questions), encoding="utf-8")
+        index.append({"number": name, "request": request.id, "row": row})
+    (folder / "questions.md").write_text(text(questions), encoding="utf-8")
     index_of(folder).write_text(json.dumps(index, indent=0) + "\n", encoding="utf-8")
 
 
@@ -98,7 +111,7 @@ def index_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.index.json")
 
 
-def _page(questions: Sequence[tuple[str, Request]]) -> str:
+def page(questions: Sequence[tuple[str, Request]]) -> str:
     """All questions as one text: what they share once, and of each what is its own."""
     system = questions[0][1].messages[0].content
     shared = f"## Ways to be wrong\n{vision_prompt.table()}\n\n## Answer\n{vision_prompt.asked_for()}"
@@ -109,10 +122,12 @@ def _page(questions: Sequence[tuple[str, Request]]) -> str:
 
 
 def _sheet(request: Request, path: Path) -> None:
-    """The pictures of a request below each other, none wider than the sheet."""
+    """The pictures of a request below each other, none wider than the sheet; no sheet where there are none."""
     from PIL import Image
 
     pictures = [Image.open(BytesIO(one.data)).convert("RGB") for one in request.messages[1].images]
+    if not pictures:
+        return
     scaled = []
     for one in pictures:
         scale = min(1.0, SHEET_PX / one.width)

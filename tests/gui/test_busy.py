@@ -38,6 +38,7 @@ def lines(texts: list[str], colour: tuple[int, int, int], ground: tuple[int, int
 @pytest.mark.parametrize(
     "text",
     ["Loading...", "Loading", "Please wait", "boading..", "Loading, please wat..", "Processing your request",
+     "jiboading...", "NIProcessing your", "ssing your request",
      "One moment please", "Saving…", "Bitte warten", "正在加载", "読み込み中...", "טוען", "جاري التحميل"],
 )  # fmt: skip
 def test_notices_ask_to_wait(text: str) -> None:
@@ -52,6 +53,28 @@ def test_notices_ask_to_wait(text: str) -> None:
 )  # fmt: skip
 def test_statuses_and_names_are_no_notices(text: str) -> None:
     assert not is_busy(text)
+
+
+def noticed(size: tuple[int, int], second_row: bool = False) -> Pixels:
+    """Pale texts, and over them a crisp row that is read in three pieces."""
+    picture = Image.new("RGB", size, (255, 255, 255))
+    draw = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(size=22)
+    for number, text in enumerate(("Departure", "Arrival", "Passengers")):
+        draw.text((40, 40 + 60 * number), text, fill=(205, 205, 205), font=font)
+    for number, text in enumerate(("Proces", "your", "request")):
+        draw.text((40 + 140 * number, 260), text, fill=(20, 30, 60), font=font)
+    if second_row:
+        draw.text((40, 320), "Cancel", fill=(20, 30, 60), font=font)
+    return np.asarray(picture)
+
+
+def test_one_crisp_row_over_pale_texts_is_a_notice_on_small_pages_alone() -> None:
+    point = Point(200, 275)
+    assert veil(seen(noticed((480, 630))), point=point) > 0.3
+    assert veil(seen(noticed((480, 630), second_row=True)), point=point) == 0.0
+    assert veil(seen(noticed((1280, 720))), point=point) == 0.0
+    assert veil(seen(noticed((480, 630))), noticed((480, 630)), point) == 0.0  # as pale as it was
 
 
 def test_a_cover_takes_contrast_from_all_texts() -> None:

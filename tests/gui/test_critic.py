@@ -17,7 +17,7 @@ from foretell.gui.critic_model import BadCriticModel, Chances, CriticModel, humb
 from foretell.gui.dataset import DatasetError, Row, read_rows, save_image, write_rows
 from foretell.gui.described import describe
 from foretell.gui.history import History, Step
-from foretell.gui.judgement import ErrorClass
+from foretell.gui.judgement import ErrorClass, Judgement, Pictures, sound
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.parse.faults import Reason
 from foretell.gui.train_critic import Effort, family, train
@@ -101,6 +101,19 @@ def test_it_describes_what_it_sees(critic: EmbeddedCritic) -> None:
     assert "crop" in judgement.images and judgement.evidence["at.intent_quoted"] < 0.6
     secret = Proposal((Action(Kind.TYPE, text="hunter2-Xq"),))
     assert "hunter2" not in critic.judge(Observation(GOAL, form()), secret, History()).explanation
+
+
+def test_pictures_are_drawn_once_and_only_if_looked_at() -> None:
+    drawn: list[str] = []
+
+    def draw() -> dict[str, np.ndarray]:
+        drawn.append("screen")
+        return {"screen": form()}
+
+    judgement = sound(Judgement(0.5, None, "", images=Pictures(draw)))
+    assert not drawn
+    assert list(judgement.images) == ["screen"] and np.array_equal(judgement.images["screen"], form())
+    assert len(drawn) == 1
 
 
 def test_it_judges_without_an_intent_and_what_cannot_be_read(critic: EmbeddedCritic) -> None:

@@ -242,6 +242,18 @@ def test_a_change_elsewhere_is_claimed_as_that() -> None:
     assert small.claims == ()
 
 
+def test_a_change_of_looks_elsewhere_is_told_and_not_claimed() -> None:
+    cell, at = (300, 250, 120, 40), (310, 256)
+    before = written(form(), "Elm", at)
+    bold = fill(written(form(), "Elm", at), cell, 200)
+    oak = fill(form(), cell, 200)
+    same = FakeReader((before, [word("Elm", at)]), (bold, [word("Elm", at)]))
+    other = FakeReader((before, [word("Elm", at)]), (oak, [word("Oak", at)]))
+    found = told(click(AT_FIELD), before, bold, same)
+    assert found.claims == () and "not where the click was" in found.sentence
+    assert [claim.sort for claim in told(click(AT_FIELD), before, oak, other).claims] == [Sort.ELSEWHERE]
+
+
 def test_a_box_with_a_glow_around_it_was_ticked() -> None:
     x, y, width, height = BOX
     glow = fill(form(), (x - 4, y - 4, width + 8, height + 8), (190, 215, 255))

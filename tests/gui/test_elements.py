@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from foretell.gui.elements import Element, Screen, distance, look
+from foretell.gui.elements import Element, Screen, connected, distance, look
 from foretell.gui.places import Place, Places, as_rows, instruction, places
 from foretell.gui.words import Word
 from tests.gui.drawn import CANCEL, FIELD, GOAL, SUBMIT, TICK, form, middle
@@ -24,6 +24,19 @@ def test_controls_are_found_where_they_are(screen: Screen, box: tuple[int, int, 
     assert found.kind == kind
     left, top, w, h = found.box
     assert np.allclose((left, top, left + w, top + h), box, atol=6)
+
+
+@pytest.mark.parametrize("connectivity", [4, 8])
+def test_sizes_of_connected_pixels_are_those_of_opencv(connectivity: int) -> None:
+    import cv2
+
+    rng = np.random.default_rng(0)
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        mask = (rng.random((37, 53)) < share).astype(np.uint8)
+        _, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=connectivity)
+        own_labels, own_stats = connected(cv2, mask, connectivity)
+        assert np.array_equal(own_labels, labels) and np.array_equal(own_stats[1:], stats[1:])
+        assert not own_stats[0].any()
 
 
 def test_shapes_and_empty_ground(screen: Screen) -> None:

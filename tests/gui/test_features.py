@@ -52,8 +52,6 @@ def test_names_are_the_same_whatever_is_proposed() -> None:
     for proposal in proposals[1:]:
         assert {name for name in set(told(proposal)) ^ known if not name.startswith("rule.")} <= {
             "intent.quoted_is_goals",
-            "at.off_centre_px",
-            "to.off_centre_px",
             "to_any_click",
         }
 

@@ -11,6 +11,7 @@ pytest.importorskip("onnxruntime")
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.contradiction import contradiction
+from foretell.gui.elements import look
 from foretell.gui.history import History, Step
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.ocr import Ocr, strip_width
@@ -89,3 +90,10 @@ def test_a_contradiction_on_a_dense_page_is_found_with_a_few_lines_read() -> Non
     assert not [place for place in sight.places.all if place.kind == "icon"]  # what was not read is no icon
     found = contradiction(sight, proposal.actions[0], proposal.intent)
     assert found.strength > 0.9 and "'Send monthly report' stands elsewhere" in found.sentence
+
+
+def test_small_pages_are_read_as_a_whole() -> None:
+    seen = Observation(GOAL, np.ascontiguousarray(dense()[:500, :800]))
+    about = Interest((Point(*cell(0, 0)),))
+    assert len(lines_to_read(look(seen.image).lines, about)) < 30
+    assert len(Eyes().see(seen, about).places.words) > 50

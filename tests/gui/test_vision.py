@@ -51,7 +51,7 @@ HISTORY = History(("a name was typed into the field",), "nothing changed", (), 2
 
 
 def critic(server: Server, budget: Budget | None = None, **settings: Any) -> VisionCritic:
-    endpoint = Endpoint(server.url, "sees", **{"timeout_s": 5.0, "attempts": 1, **settings})
+    endpoint = Endpoint(server.url, "sees", **{"timeout_s": 60.0, "attempts": 1, **settings})
     return VisionCritic(OpenAIModel(endpoint, budget, lambda seconds: None), drawn)
 
 
@@ -269,8 +269,9 @@ def test_tokens_are_limited() -> None:
 
 def test_a_guard_stays_quiet_without_a_judgement() -> None:
     with answering(BAD, Say(500, {}), "no", "no again", Say(body=completion(), hang_s=9.0)) as server:
-        guard = Guard(critic(server, timeout_s=3.0), threshold=0.5)
-        found = [guard.after_proposal(replace(OBSERVATION, step=step), PROPOSAL) for step in (0, 1, 2, 3)]
+        patient, hasty = (Guard(critic(server, timeout_s=seconds), threshold=0.5) for seconds in (60.0, 0.2))
+        guards = (patient, patient, patient, hasty)
+        found = [guard.after_proposal(replace(OBSERVATION, step=k), PROPOSAL) for k, guard in enumerate(guards)]
     assert [verdict.intervene for verdict in found] == [True, False, False, False]
     assert [verdict.reason for verdict in found] == [Reason.DOUBTED, *[Reason.FAILED] * 3]
     assert "A button." in found[0].feedback

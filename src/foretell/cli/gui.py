@@ -154,7 +154,9 @@ def replay(
     path = out or trace / PAGE
     if path.is_dir():
         raise BadInput(f"{path} is a directory", "the name of a file to write", f"-o {path / PAGE}")
-    with _gui_errors():
+    from foretell.received_limits import size_of, within_limits
+
+    with _gui_errors(), within_limits(trace, size_of(trace)):
         people().print(str(_write_page(trace, path)), markup=False, soft_wrap=True)
 
 

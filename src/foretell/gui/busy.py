@@ -7,11 +7,14 @@ or, where that is not known, with what is crisp on this one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.elements import distance
+from foretell.gui.experts import is_small
 from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.pointing import Features
@@ -22,6 +25,8 @@ _PALE = 0.4  # of the contrast; black on white has lost nothing
 _LEAST_PIXELS = 20  # of a text
 _CRISP = 0.55  # contrast of a text that no cover lies over
 _CRISP_TEXTS = 3  # a cover's own notice has fewer; a dialog over a shaded page has as many
+_PALE_TEXTS = 2  # on a small page, beside the one row that is crisp
+_ROW_SHARE = 0.6  # of a text's height, by which middles of texts in one row may be apart
 _NEAR_PX = 60  # around the point: crisp text so close belongs to what is acted on
 _SHARED_TEXTS = 3  # texts that stand on both screens, for one to be compared with the other
 _SAME_TEXT = 0.85  # correlation of the pixels
@@ -37,21 +42,34 @@ def veil(sight: Sight, earlier: Pixels | None = None, point: Point | None = None
     """How much contrast a cover takes from the texts, 0 to 1; 0 where there is no cover.
 
     `earlier` is the screen before: what was as pale there is not covered. Crisp text at the `point`, or some of it
-    anywhere, as in a dialog over a shaded page, means that one can act.
+    anywhere, as in a dialog over a shaded page, means that one can act. On a small page a single crisp row over pale
+    texts does not: notices on covers look like that.
     """
     boxes = [word.box for word in sight.places.words if not is_busy(word.text)]
     grey = sight.brightness
     contrasts = {box: contrast for box in boxes if (contrast := _contrast(grey, box)) is not None}
     crisp = [box for box, contrast in contrasts.items() if contrast >= _CRISP]
-    if not contrasts or len(crisp) >= _CRISP_TEXTS:
-        return 0.0
-    if point is not None and any(distance(box, point.x, point.y) <= _NEAR_PX for box in crisp):
+    pale_ones = {box: contrast for box, contrast in contrasts.items() if contrast < _CRISP}
+    height, width = sight.image.shape[:2]
+    if is_small((width, height)) and len(pale_ones) >= _PALE_TEXTS and _is_one_row(crisp):
+        contrasts = pale_ones  # the row is the notice of a cover, which is often read in pieces
+    elif not contrasts or len(crisp) >= _CRISP_TEXTS or _is_near(point, crisp):
         return 0.0
     lost = None if earlier is None else _lost_since(sight.image, earlier, contrasts)
     if lost is not None:
         return lost if lost > _LOST else 0.0
     pale = 1.0 - float(np.quantile(list(contrasts.values()), 0.75))
     return max(0.0, (pale - _PALE) / (1.0 - _PALE))
+
+
+def _is_near(point: Point | None, boxes: Sequence[Box]) -> bool:
+    return point is not None and any(distance(box, point.x, point.y) <= _NEAR_PX for box in boxes)
+
+
+def _is_one_row(boxes: Sequence[Box]) -> bool:
+    """Whether boxes stand side by side; not so where there is none."""
+    middles = [y + h / 2 for _, y, _, h in boxes]
+    return bool(boxes) and max(middles) - min(middles) <= _ROW_SHARE * max(h for *_, h in boxes)
 
 
 def _contrast(grey: NDArray[np.uint8], box: Box) -> float | None:

@@ -23,7 +23,7 @@ from foretell.gui.vision import CriticUnavailable, Totals
 from foretell.received import parsed, read_json
 
 SHIPPED = "cascade.json"
-MOST_ASKED = 0.4  # share of recorded proposals about which the second critic may be asked; on others it may be more
+MOST_ASKED = 0.36  # share of recorded proposals that the second critic may be asked about; on others it is more
 
 
 @dataclass(frozen=True)

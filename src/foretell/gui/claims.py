@@ -270,7 +270,7 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     here = local_box(mask, point, scene.near_px)
     if region is None or here is None:
         told = f"{_where(regions)}, which is not where the click was{_now_reads(scene)}"
-        return Effect(told, _elsewhere(_name_at(scene, point), at, regions))
+        return Effect(told, _elsewhere(scene, _name_at(scene, point), at, regions))
     filled = ticked(scene.before, scene.after, here)
     if filled is not None:
         name = _name_at(scene, point, right_of=here)
@@ -282,25 +282,42 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     more = f"; {len(regions) - 1} more areas changed" if len(regions) > 1 else ""
     if not holds(here, point):
         told = f"after the click on {who} the area beside it changed{more}{_now_reads(scene)}"
-        return Effect(told, _elsewhere(name, at, regions))
+        return Effect(told, _elsewhere(scene, name, at, regions))
     news = _news_outside(scene, here) if more else ""
     if strongest(scene.before, scene.after, here) < HOVER:
         if not more:
             return Effect(f"the look of {who} changed a little, as it does under a pointer")
         others = [region for region in regions if region != scene.difference.region_at(point, scene.near_px)]
         told = f"after the click on {who} {_where(others or regions)}{news}"  # the hover shade is no news
-        return Effect(told, _elsewhere(name, at, others))
+        return Effect(told, _elsewhere(scene, name, at, others))
     sentence = f"{who} was clicked and changed"
     return Effect(f"{sentence}{more}{news}", (Claim(Sort.CHANGED, sentence, here, name),))
 
 
-def _elsewhere(name: str, at: str, regions: Sequence[Box]) -> tuple[Claim, ...]:
-    """The claim that a click changed another part of the page, if the change is large enough to be meant."""
+def _elsewhere(scene: Scene, name: str, at: str, regions: Sequence[Box]) -> tuple[Claim, ...]:
+    """The claim that a click changed another part of the page, if the change is large enough to be meant.
+
+    Where the same can be read there as before (a cell became bold, a frame moved), it is a change of looks, which
+    achieves nothing that is known: it is told as an effect alone.
+    """
     largest = max(regions, key=area, default=None)
-    if largest is None or area(largest) < _LEAST_NEWS_PX:
+    if largest is None or area(largest) < _LEAST_NEWS_PX or not _reads_anew(scene, regions):
         return ()
     who = quoted(name) if name else f"what is at {at}"
     return (Claim(Sort.ELSEWHERE, f"{who} was clicked, and another part of the page changed", largest, name),)
+
+
+def _reads_anew(scene: Scene, regions: Sequence[Box]) -> bool:
+    """Whether one of the largest regions has another text than before, is too large to be read, or nobody can read."""
+    height, width = scene.after.shape[:2]
+    for region in sorted(regions, key=area, reverse=True)[:_NEWS_READ]:
+        around = grown(region, 4, 4, width, height)
+        if scene.reader is None or area(around) > _READ_SHARE * width * height:
+            return True
+        was, now = (plain(" ".join(word.text for word in scene.read(i, around))) for i in (scene.before, scene.after))
+        if not _same(now, was):
+            return True
+    return False
 
 
 def _name_at(scene: Scene, point: Point | None, right_of: Box | None = None) -> str:

@@ -1,7 +1,8 @@
 """Whether the label under the point contradicts what the agent says it clicks: "click Send" on a button "Cancel".
 
 Three ways to contradict: the label means the opposite; the named thing stands elsewhere, and what is under the point
-has another name; or there are several of that name, and the intent names the row, column or container of another one.
+has another name; or there are several of that name, and the intent names the row or container of another one
+(`namesakes`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 
 from foretell.gui.actions import CLICKS, Action
 from foretell.gui.judgement import ErrorClass
-from foretell.gui.lexicon import AGREE, REFUSE
+from foretell.gui.lexicon import AGREE, REFUSE, ROW_ACTIONS
+from foretell.gui.namesakes import LABELLED, SAME, other_row, overlap
 from foretell.gui.places import Place
 from foretell.gui.pointing import NONE, Features, word_at
 from foretell.gui.quoting import quoted
@@ -19,45 +21,52 @@ from foretell.gui.target import Target, target_of
 from foretell.gui.wording import alike, content, folded, part_of, tokens
 from foretell.gui.words import Box
 
-OPPOSED, ELSEWHERE, OTHER_ROW = 0.98, 0.95, 0.93  # chances that such a click is wrong
-_SAME, _OTHER = 0.93, 0.6  # likeness of a name that is the one, and of one that is surely not
+OPPOSED, ELSEWHERE, OTHER_ROW = 0.98, 0.95, 0.95  # chances that such a click is wrong
+_OTHER = 0.6  # likeness of a name that is surely not the one
 _LABEL_WORDS = 5  # a longer text is a paragraph, not a label
-_ROW_PX, _CONTAINER_PX = 14, 260
-_LABELLED = ("button", "link", "text", "checkbox", "radio", "field")
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """`strength` is the chance that the click is wrong for this alone; 0 where nothing contradicts."""
+    """`strength` is the chance that the click is wrong for this alone; 0 where nothing contradicts.
+
+    `agrees` is how like the named thing the label is, nan if unknown; `named` says that it is the one, in some row.
+    """
 
     strength: float = 0.0
     error: ErrorClass | None = None
     sentence: str = ""
     agrees: float = NONE
+    named: bool = False
 
 
 def contradiction(sight: Sight, action: Action | None, intent: str | None) -> Contradiction:
-    """What the label under a click says of the intent. `agrees` is how like the named thing it is, nan if unknown."""
+    """What the label under a click says of the intent."""
     if action is None or action.point is None or action.kind not in CLICKS or not intent:
         return Contradiction()
     target = target_of(intent)
     here = sight.places.under(action.point.x, action.point.y)
-    if not target.names or here is None or here.kind not in _LABELLED:
+    if not target.names or here is None or here.kind not in LABELLED:
         return Contradiction()
-    own = _own_texts(sight, here, action.point.x, action.point.y)
+    x, y = action.point.x, action.point.y
+    own, inner = _own_texts(sight, here, x, y), [here.text, word_at(sight.places.words, x, y)]
     agrees = max((_likeness(name, text) for name in target.names for text in own), default=NONE)
-    if not own or any(len(tokens(text)) > _LABEL_WORDS for text in own[:1]):
+    labels = [text for text in ((here.text,) if _is_row_action(here.text) else (*own, *inner)) if text]
+    if not labels or len(tokens(labels[0])) > _LABEL_WORDS:
         return Contradiction(agrees=agrees)
-    if agrees >= _SAME:
+    if any(_likeness(name, text) >= SAME for name in target.names for text in labels):
         return _in_other_row(sight, here, target, agrees)
-    if agrees >= _OTHER or part_of(own[0], intent) >= 0.5:
+    acts = any(map(_is_row_action, target.names)) and _is_row_action(here.text)
+    if acts:
+        own = [here.text]
+    elif not own or agrees >= _OTHER or part_of(own[0], intent) >= 0.5:
         return Contradiction(agrees=agrees)
     if any(_opposite(name, own[0]) for name in target.names):
         name = quoted(target.names[-1])
         sentence = f"The stated intent is to click {name}; the label under the mark is {quoted(own[0])}."
         return Contradiction(OPPOSED, ErrorClass.MISALIGNMENT, sentence, agrees)
-    elsewhere = _elsewhere(sight, here, target)
-    if elsewhere is not None and not _labels(elsewhere.box, here.box):
+    elsewhere = _elsewhere(sight, here, target, acts)
+    if elsewhere is not None:
         other = quoted(elsewhere.text)
         sentence = f"The label under the mark is {quoted(own[0])}; {other} stands elsewhere on the screen."
         return Contradiction(ELSEWHERE, ErrorClass.SEMANTIC, sentence, agrees)
@@ -88,46 +97,33 @@ def _opposite(name: str, label: str) -> bool:
     return bool(said & AGREE and shown <= REFUSE) or bool(said and said <= REFUSE and shown & AGREE)
 
 
-def _elsewhere(sight: Sight, here: Place, target: Target) -> Place | None:
-    """Another place that is called exactly as the intent says."""
-    others = [p for p in sight.places.all if p.kind in _LABELLED and p.text and not _overlap(p.box, here.box)]
-    return next((p for name in target.names for p in others if alike(name, p.text) >= _SAME), None)
+def _is_row_action(text: str) -> bool:
+    """Whether a label is what is done with the entry of a row, rather than a name or a value."""
+    return folded(text) in ROW_ACTIONS
+
+
+def _elsewhere(sight: Sight, here: Place, target: Target, acts: bool) -> Place | None:
+    """Another place that is called exactly as the intent says; None if it may be the label of the one pointed at.
+
+    A button or a link is a control of its own and labels nothing, nor does one action of a row (`acts`) label another;
+    other texts in one row may be a name and its value.
+    """
+    others = [p for p in sight.places.all if p.kind in LABELLED and p.text and not overlap(p.box, here.box)]
+    named = [p for p in others if any(alike(name, p.text) >= SAME for name in target.names)]
+    if not acts and any(p.kind not in ("button", "link") and _labels(p.box, here.box) for p in named):
+        return None
+    return named[0] if named else None
 
 
 def _in_other_row(sight: Sight, here: Place, target: Target, agrees: float) -> Contradiction:
-    """Of several places of one name, whether the context belongs to another one's row, column or container."""
-    twins = [p for p in sight.places.all if p.kind in _LABELLED and p.text and alike(p.text, here.text) >= _SAME]
-    twins = [p for p in twins if p is here or not _overlap(p.box, here.box)]
-    context = [phrase for phrase in target.context if any(part_of(phrase, w.text) > 0.99 for w in sight.places.words)]
-    if len(twins) < 2 or not context:
-        return Contradiction(agrees=agrees)
-    fits = {id(twin): max(_belongs(sight, twin, phrase, twins) for phrase in context) for twin in twins}
-    best = max(twins, key=lambda twin: fits[id(twin)])
-    if best is here or fits[id(here)] > 0.0 or fits[id(best)] == 0.0:
-        return Contradiction(agrees=agrees)
+    """Whether the intent names the row or container of another place that is called the same."""
+    found = other_row(sight.places, here, target.context)
+    if found is None:
+        return Contradiction(agrees=agrees, named=True)
     sentence = (
-        f"There are {len(twins)} things called {quoted(here.text)}; this one is not that of {quoted(context[0])}."
+        f"There are {found.count} things called {quoted(here.text)}; this one is not that of {quoted(found.phrase)}."
     )
-    return Contradiction(OTHER_ROW, ErrorClass.CONSTRAINT, sentence, agrees)
-
-
-def _belongs(sight: Sight, twin: Place, phrase: str, twins: list[Place]) -> float:
-    """1 where a line with the phrase stands in the twin's row or column, nearer to it than to any other twin."""
-    for word in sight.places.words:
-        if part_of(phrase, word.text) <= 0.99:
-            continue
-        ranks = sorted(twins, key=lambda one: _gap(word.box, one.box))
-        if ranks[0] is twin and _gap(word.box, twin.box) < _CONTAINER_PX + twin.box[2]:
-            return 1.0
-    return 0.0
-
-
-def _gap(one: Box, other: Box) -> float:
-    """How far apart two boxes are; what shares a row counts little, however far it is along it."""
-    dx = max(one[0] - other[0] - other[2], other[0] - one[0] - one[2], 0)
-    dy = max(one[1] - other[1] - other[3], other[1] - one[1] - one[3], 0)
-    same_row = abs(one[1] + one[3] / 2 - other[1] - other[3] / 2) <= _ROW_PX
-    return 0.1 * dx if same_row else dx + float(dy)
+    return Contradiction(OTHER_ROW, ErrorClass.CONSTRAINT, sentence, agrees, named=True)
 
 
 def _labels(label: Box, control: Box) -> bool:
@@ -138,9 +134,3 @@ def _labels(label: Box, control: Box) -> bool:
     above = control[1] - label[1] - label[3]
     tall = max(12, label[3])
     return (row and aside <= 4 * tall) or (across and 0 <= above <= 3 * tall)
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return min(one[0] + one[2], other[0] + other[2]) > max(one[0], other[0]) and min(
-        one[1] + one[3], other[1] + other[3]
-    ) > max(one[1], other[1])

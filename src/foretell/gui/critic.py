@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from foretell.gui import marker
 from foretell.gui.actions import CLICKS, Action, Kind
 from foretell.gui.batch import Part, parts
 from foretell.gui.checks import Finding, check
-from foretell.gui.contradiction import contradiction
+from foretell.gui.contradiction import Contradiction, contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
 from foretell.gui.evidence import Evidence, Weighed, weigh
+from foretell.gui.evidence_contradiction import against_page
 from foretell.gui.evidence_features import page_features
 from foretell.gui.experts import EVIDENCE as BY_EVIDENCE
 from foretell.gui.experts import Experts
 from foretell.gui.explain import explain
 from foretell.gui.features import features
 from foretell.gui.history import History
-from foretell.gui.judgement import ErrorClass, Judgement
+from foretell.gui.judgement import ErrorClass, Judgement, Pictures
+from foretell.gui.namesakes import row_names
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.reading import interest
 from foretell.gui.risk import EVIDENCE, is_final_label
 from foretell.gui.shrink import shrunk
 from foretell.gui.sight import Eyes, Sight
+from foretell.gui.target import target_of
 from foretell.gui.threshold import Threshold
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
@@ -49,7 +53,7 @@ class RulesCritic:
         worst = max(findings, key=lambda one: one.strength, default=None)
         p_bad = _UNDOUBTED if worst is None else min(1.0, max(_UNDOUBTED, worst.strength))
         text = " ".join(one.sentence for one in findings) or "No rule speaks against it."
-        images = _images(observation, proposal) if self._pictures else {}
+        images = _images(observation.image, proposal) if self._pictures else {}
         return Judgement(p_bad, None if worst is None else worst.error, text, _strengths(findings), images)
 
 
@@ -92,7 +96,7 @@ class EmbeddedCritic:
         worst = max(judged, key=lambda one: one.p_bad)
         if any(EVIDENCE in one.evidence for one in judged):
             worst = replace(worst, evidence={**worst.evidence, EVIDENCE: 1.0})
-        return replace(worst, images=_images(full, whole) if self._pictures else {})
+        return replace(worst, images=_images(full.image, whole) if self._pictures else {})
 
     def _judge_part(self, observation: Observation, part: Part, sight: Sight, count: int, whole: Action) -> Judgement:
         """One action of a batch; the only one of most. `whole` is the action on the screen in its full size."""
@@ -115,8 +119,9 @@ class EmbeddedCritic:
         table = model.table([seen])
         p_bad = float(np.clip(model.p_bad(table, stated=bool(part.proposal.intent))[0], 0.0, 1.0))
         error = model.ways(table)[0]
-        against = contradiction(sight, part.proposal.actions[0], part.proposal.intent)
-        if against.strength > p_bad and not model.knows_contradictions:
+        against = self._contradiction(observation, part, sight)
+        against = against_page(observation.evidence, whole, part.proposal.intent, against)
+        if against.strength > p_bad:
             p_bad, error = against.strength, against.error
         said = Weighed(p_bad, error)
         if observation.evidence is not None:
@@ -128,6 +133,16 @@ class EmbeddedCritic:
         first = " ".join(one for one in (said.sentence, against.sentence) if one)
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
         return Judgement(p_bad, error, text, _strengths(findings) | told | final, action=part.index, model=name)
+
+    def _contradiction(self, observation: Observation, part: Part, sight: Sight) -> Contradiction:
+        """What contradicts a click; of a dense page more is read where its intent names a row."""
+        action, intent = part.proposal.actions[0], part.proposal.intent
+        found = contradiction(sight, action, intent)
+        rows = row_names(target_of(intent).context) if intent else ()
+        if found.strength or not found.named or not rows or not sight.is_partial:
+            return found
+        about = replace(interest(part.proposal, part.history, observation.goal), rows=rows)
+        return contradiction(self.eyes.see(observation, about), action, intent)
 
 
 def _is_final(sight: Sight, action: Action) -> bool:
@@ -148,7 +163,5 @@ def _strengths(findings: Sequence[Finding]) -> dict[str, float]:
     return {f"check.{one.error.value}": one.strength for one in sorted(findings, key=lambda one: one.strength)}
 
 
-def _images(observation: Observation, proposal: Proposal) -> Mapping[str, Pixels]:
-    from foretell.gui.marker import evidence
-
-    return evidence(observation.image, proposal)
+def _images(image: Pixels, proposal: Proposal) -> Pictures:
+    return Pictures(partial(marker.evidence, image, proposal))

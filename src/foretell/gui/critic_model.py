@@ -92,11 +92,6 @@ class CriticModel:
     about: Mapping[str, Any] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
 
-    @property
-    def knows_contradictions(self) -> bool:
-        """Whether it has learnt what a label that contradicts the intent is worth."""
-        return "against.strength" in self.names
-
     def table(self, described: Sequence[Mapping[str, float]]) -> FloatArray:
         """Rows in the model's columns; nan where a row lacks one."""
         cells = [[row.get(name, math.nan) for name in self.names] for row in described]

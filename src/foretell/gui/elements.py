@@ -85,44 +85,69 @@ def look(image: Pixels) -> Screen:
     height, width = image.shape[:2]
     if min(height, width) < _LETTER_HEIGHT[0]:
         return Screen(width, height, (), (), np.zeros((height, width), dtype=bool), (255, 255, 255))
-    flat = np.ones((height, width), dtype=np.uint8)
-    flat[:, :-1] &= _alike(cv2, image[:, 1:], image[:, :-1])
-    flat[:-1, :] &= _alike(cv2, image[1:], image[:-1])
-    count, patches, stats, _ = cv2.connectedComponentsWithStats(flat, connectivity=4)
-    ground = _wide(cv2, flat, patches, count, _THIN)
-    ink = ~ground[patches]
-    labels, pieces = _pieces(cv2, ink)
+    flat = _flat(cv2, image)
+    patches, stats = connected(cv2, flat, 4)
+    ground = _wide(cv2, flat, patches, len(stats), _THIN)
+    ink = np.take(~ground, patches)
+    labels, pieces = connected(cv2, ink.view(np.uint8), 8)
     heights = pieces[(pieces[:, 3] >= 6) & (pieces[:, 3] <= 60) & (pieces[:, 2] <= 90), 3]
     least = int(np.clip(0.65 * np.median(heights), _THIN, _THICK)) if heights.size else _THIN
     if least != _THIN:
-        ground = _wide(cv2, flat, patches, count, least)
-        ink = ~ground[patches]
-        labels, pieces = _pieces(cv2, ink)
+        ground = _wide(cv2, flat, patches, len(stats), least)
+        ink = np.take(~ground, patches)
+        labels, pieces = connected(cv2, ink.view(np.uint8), 8)
     regions = [int(i) for i in np.flatnonzero(ground) if i]
     boxes, page = _boxes(image, patches, stats, regions)
     lines = _lines(cv2, ink, labels, pieces, boxes)
     return Screen(width, height, tuple(boxes), lines, ink, page)
 
 
-def _alike(cv2: Any, one: Pixels, other: Pixels) -> NDArray[np.uint8]:
-    near = cv2.inRange(cv2.absdiff(one, other), (0, 0, 0), (_EDGE, _EDGE, _EDGE))
-    return np.asarray(near & 1, dtype=np.uint8)
+def _flat(cv2: Any, image: Pixels) -> NDArray[np.uint8]:
+    """1 where a pixel resembles its neighbours to the right and below in all channels."""
+    height, width = image.shape[:2]
+    steps = np.zeros((height, width), dtype=np.uint8)
+    across, down = steps[:, :-1], steps[:-1]
+    for plane in cv2.split(image):
+        cv2.max(across, cv2.absdiff(plane[:, 1:], plane[:, :-1]), dst=across)
+        cv2.max(down, cv2.absdiff(plane[1:], plane[:-1]), dst=down)
+    return (steps <= _EDGE).view(np.uint8)
+
+
+def connected(cv2: Any, mask: NDArray[np.uint8], connectivity: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Connected pixels of a mask of 0 and 1: a label per pixel, and (x, y, w, h, area) per label, zeros for the rest.
+
+    The sizes come from the runs of each row, of which there are far fewer than pixels.
+    """
+    count, labels = cv2.connectedComponents(mask, connectivity=connectivity)
+    height, width = mask.shape
+    edges = np.empty((height, width + 1), dtype=bool)
+    edges[:, 0], edges[:, -1] = mask[:, 0], mask[:, -1]
+    np.not_equal(mask[:, 1:], mask[:, :-1], out=edges[:, 1:-1])
+    at = np.flatnonzero(edges)  # each run's first column and the one after its last, in turn
+    rows, firsts = np.divmod(at[::2], width + 1)
+    ends = at[1::2] - rows * (width + 1)
+    owners = labels[rows, firsts]
+    stats = np.zeros((count, 5), dtype=np.int64)
+    left, right = np.full(count, width), np.zeros(count, dtype=np.int64)
+    np.minimum.at(left, owners, firsts)
+    np.maximum.at(right, owners, ends)
+    last = np.zeros(count, dtype=np.int64)
+    stats[owners[::-1], 1] = rows[::-1]  # rows are in order: the first and the last one of a label stay
+    last[owners] = rows
+    stats[1:, 0], stats[1:, 2] = left[1:], right[1:] - left[1:]
+    stats[1:, 3] = last[1:] - stats[1:, 1] + 1
+    stats[:, 4] = np.bincount(owners, weights=ends - firsts, minlength=count)
+    return labels, stats
 
 
 def _wide(cv2: Any, flat: NDArray[np.uint8], patches: NDArray[Any], count: int, least: int) -> NDArray[np.bool_]:
     """Which patches somewhere hold a square of `least` pixels a side."""
     cores = cv2.erode(flat, np.ones((least, least), np.uint8))
-    wide = np.bincount(patches[cores > 0], minlength=count) > 0
+    cores[:, 1:] &= cores[:, :-1] ^ 1  # the first pixel of a run is as good as all of it
+    wide = np.zeros(count, dtype=bool)
+    wide[patches[np.nonzero(cores)]] = True
     wide[0] = False
     return wide
-
-
-def _pieces(cv2: Any, ink: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Connected ink: a label a pixel, and (x, y, w, h, area) a label, the first being everything else."""
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.astype(np.uint8), connectivity=8)
-    stats = stats.copy()
-    stats[0] = 0
-    return labels, stats
 
 
 def _boxes(
@@ -135,7 +160,7 @@ def _boxes(
     for region in regions:
         x, y, w, h, area = (int(v) for v in stats[region])
         inside = patches[y : y + h, x : x + w] == region
-        row = int(inside.sum(axis=1).argmax())
+        row = int(np.count_nonzero(inside, axis=1).argmax())
         columns = np.flatnonzero(inside[row])
         red, green, blue = (int(c) for c in image[y + row, x + columns[len(columns) // 2]])
         colour = red, green, blue
@@ -203,8 +228,8 @@ def _lines(
     for frame in np.flatnonzero(frames).tolist():
         x, y, bw, bh = (int(v) for v in pieces[frame, :4])
         joined[y : y + bh, x : x + bw][labels[y : y + bh, x : x + bw] == frame] = 0
-    _, _, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=4)
-    found = [(int(x), int(y), int(bw), int(bh)) for x, y, bw, bh, _ in stats[1:]]
+    _, stats = connected(cv2, joined, 4)
+    found = [(x, y, bw, bh) for x, y, bw, bh, _ in stats[1:].tolist()]
     return tuple(sorted(_merged(found, typical), key=lambda box: (box[1], box[0])))
 
 

@@ -80,7 +80,7 @@ def weigh(evidence: Evidence, action: Action, intent: str | None, p_bad: float, 
     if here.covered_by and p_bad < COVERED:
         sentence = f"{called} is covered by {quoted(here.covered_by)}."
         return Weighed(COVERED, ErrorClass.PREREQUISITE, sentence)
-    if intent and error in _REFUTED and _is_called(here.name, intent):
+    if intent and error in _REFUTED and is_called(here.name, intent):
         return Weighed(min(p_bad, CALLED_SO), error, f"{called} is called as the intent says.")
     return Weighed(p_bad, error)
 
@@ -93,7 +93,7 @@ def _typing(focused: ElementAt | None, p_bad: float, error: ErrorClass | None) -
     return Weighed(UNFOCUSED, ErrorClass.PREREQUISITE, "Nothing that takes text has the focus.")
 
 
-def _is_called(name: str, intent: str) -> bool:
+def is_called(name: str, intent: str) -> bool:
     """Whether an element has the name that an intent gives to what it acts on."""
     names = target_of(intent).names
     return bool(name) and any(

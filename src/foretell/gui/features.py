@@ -20,7 +20,16 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.legibility import legibility_features
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.plan import plan_features
-from foretell.gui.pointing import NONE, Features, evidence_at, place_at, sense_at
+from foretell.gui.pointing import (
+    EVIDENCE_NAMES,
+    NONE,
+    PLACE_NAMES,
+    SENSE_NAMES,
+    Features,
+    evidence_at,
+    place_at,
+    sense_at,
+)
 from foretell.gui.progress import (
     clause_features,
     intent_values,
@@ -47,6 +56,11 @@ from foretell.gui.wording import (
 
 _SAME_PLACE = 18.0  # pixels: closer clicks are on the same spot
 _KINDS = (Kind.TYPE, Kind.KEY, Kind.SCROLL, Kind.DRAG, Kind.WAIT, Kind.ANSWER, Kind.TERMINATE, Kind.MOVE)
+_AT_NAMES = (
+    *EVIDENCE_NAMES,
+    *PLACE_NAMES,
+    *(f"{about}_{name}" for about in ("goal", "intent") for name in SENSE_NAMES),
+)
 _PARTS = frozenset(("then", "and", "after", "before"))
 _SIDES = {"left": (0, -1), "right": (0, 1), "top": (1, -1), "bottom": (1, 1), "upper": (1, -1), "lower": (1, 1)}
 
@@ -204,14 +218,14 @@ def _met(phrase: str, done: str) -> bool:
 
 
 def _at(prefix: str, sight: Sight, point: Point | None, goal: Wording, intent: Wording | None) -> Features:
-    """Everything about one point of the screen."""
-    x, y = (0.0, 0.0) if point is None else (point.x, point.y)
+    """Everything about one point of the screen; all nan where there is none."""
+    if point is None:
+        return dict.fromkeys((f"{prefix}.{name}" for name in _AT_NAMES), NONE)
+    x, y = point.x, point.y
     found = evidence_at(sight, x, y) | place_at(sight, x, y)
     for name, words in (("goal", goal), ("intent", intent)):
         words = words if words is not None and is_readable(words.text) else None
         found |= {f"{name}_{key}": value for key, value in sense_at(sight, words, x, y).items()}
-    if point is None:
-        found = dict.fromkeys(found, NONE)
     return {f"{prefix}.{name}": value for name, value in found.items()}
 
 

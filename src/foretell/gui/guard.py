@@ -353,11 +353,11 @@ class Guard:
             return
         try:
             data = self._recorded(observation, proposal, verdict, seconds)
+            drawn = {} if verdict.judgement is None else dict(verdict.judgement.images)
         except Exception as error:
             self._fault("trace", error)
             return
-        pictures = {} if verdict.judgement is None else verdict.judgement.images
-        self._write("proposed", data, {"before": observation.image, **pictures})
+        self._write("proposed", data, {"before": observation.image, **drawn})
 
     def _recorded(
         self, observation: Observation, proposal: Proposal, verdict: Verdict, seconds: float

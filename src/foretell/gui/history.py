@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import numpy as np
+
 from foretell.gui.actions import CLICKS, TEXTS, Action, Kind, Point
 from foretell.gui.claims import Claim, Effect, Scene, Sort, effect_of
 from foretell.gui.effects import Difference, area, crop, difference, holds
@@ -82,7 +84,7 @@ class Historian:
 def screen_digest(image: Pixels) -> str:
     """A short name of what a screen shows: equal for equal pixels."""
     found = hashlib.blake2b(repr(image.shape).encode(), digest_size=_DIGEST_CHARACTERS // 2)
-    found.update(image.tobytes())
+    found.update(np.ascontiguousarray(image).data)
     return found.hexdigest()
 
 

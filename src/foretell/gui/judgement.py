@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from numbers import Real
 from typing import Protocol
 
@@ -30,6 +31,26 @@ class ErrorClass(StrEnum):
     HALLUCINATION = "hallucination"  # acts on something that is not there
     TIMING = "timing"  # acts while the screen is still busy
     MISALIGNMENT = "misalignment"  # does something else than it says
+
+
+class Pictures(Mapping[str, Pixels]):
+    """Named pictures that are drawn when one is first looked at: most judgements are never shown to anyone."""
+
+    def __init__(self, draw: Callable[[], Mapping[str, Pixels]]) -> None:
+        self._draw = draw
+
+    @cached_property
+    def _drawn(self) -> Mapping[str, Pixels]:
+        return self._draw()
+
+    def __getitem__(self, name: str) -> Pixels:
+        return self._drawn[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._drawn)
+
+    def __len__(self) -> int:
+        return len(self._drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +84,14 @@ def sound(found: Judgement) -> Judgement:
         ErrorClass(found.error) if found.error in set(ErrorClass) else None,
         str(found.explanation or ""),
         {str(name): float(v) for name, v in (found.evidence or {}).items() if _is_number(v)},
-        {str(name): one for name, one in (found.images or {}).items() if isinstance(one, np.ndarray)},
+        found.images if isinstance(found.images, Pictures) else _arrays(found.images or {}),
         int(found.action),
         str(found.model),
     )
+
+
+def _arrays(images: Mapping[str, Pixels]) -> dict[str, Pixels]:
+    return {str(name): one for name, one in images.items() if isinstance(one, np.ndarray)}
 
 
 def _is_number(value: object) -> bool:

@@ -1,4 +1,6 @@
-"""Words on buttons in the languages that people use, folded as labels are: what agrees, what refuses, what is final."""
+"""Words on buttons in the languages that people use, folded as labels are: what agrees, what refuses, what is final,
+and what is done with the entry of a row.
+"""
 
 from __future__ import annotations
 
@@ -38,4 +40,9 @@ FINAL = _words("""
     заменить опубликовать 发送 删除 支付 付款 购买 覆盖 替换 发布 转账 清空 發送 刪除 付款 購買 送信 削除 支払う
     購入 上書き 置換 公開 送金 注文 보내기 삭제 결제 구매 덮어쓰기 게시 송금 إرسال حذف دفع شراء استبدال نشر تحويل
     שלח מחק שלם קנה החלף פרסם העבר
+""")
+ROW_ACTIONS = FINAL | _words("""
+    open view show edit rename copy duplicate move remove restore archive unarchive download upload export import share
+    reply forward print preview details approve reject accept decline start stop restart pause resume enable disable
+    install update upgrade run assign close reopen lock unlock follow unfollow block unblock pin unpin mute unmute
 """)

@@ -12,7 +12,7 @@ _DOTS = re.compile(r"(?:\.{2,}|…)\W*$")
 _ASKS_TO_WAIT = re.compile(
     r"\bplease (?:wait|stand by)\b|\b(?:one|just a) (?:moment|second|minute)\b(?=\W*$|.*\bplease\b)|"
     r"^\W*wait(?:…|\.{2,})|"
-    r"\bworking on it\b|\bprocessing your \w+|\bloading,? please\b|"
+    r"\bworking on it\b|cessing ?your\b|ssing your (?:request|order)\b|\bloading,? please\b|"
     r"\bbitte warten\b|\bwird geladen\b|\bveuillez patienter\b|\bchargement en cours\b|\bespere,? por favor\b|"
     r"\bpor favor,? espere\b|\baguarde\b(?=\W*$|,)|\battendere prego\b|\bподождите\b|\bидет загрузка\b|"
     r"加载中|正在加载|载入中|请稍候|请稍等|請稍候|載入中|読み込み中|お待ちください|로딩 중|불러오는 중|기다려 주세요|"
@@ -40,5 +40,12 @@ def is_busy(text: str) -> bool:
 
 
 def _is_work(word: str) -> bool:
-    """Whether a word is one of those for work, as far as it can be read through a cover."""
-    return len(word) >= 5 and any(SequenceMatcher(None, word, one, autojunk=False).ratio() >= 0.8 for one in _AT_WORK)
+    """Whether a word is, or ends in, one of those for work, as far as it can be read through a cover.
+
+    What lies under a notice is often read together with its first word.
+    """
+    return len(word) >= 5 and any(
+        SequenceMatcher(None, part, one, autojunk=False).ratio() >= 0.8
+        for one in _AT_WORK
+        for part in {word, word[-len(one) :]}
+    )

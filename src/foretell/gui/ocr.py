@@ -163,7 +163,9 @@ def _clipped(box: Box | None, image: Pixels) -> Box:
 
 
 def _digest(pixels: Pixels) -> bytes:
-    return hashlib.blake2b(repr(pixels.shape).encode() + pixels.tobytes(), digest_size=16).digest()
+    found = hashlib.blake2b(repr(pixels.shape).encode(), digest_size=16)
+    found.update(np.ascontiguousarray(pixels).data)
+    return found.digest()
 
 
 def _remember(memory: OrderedDict[bytes, Any], key: bytes, value: Any, most: int) -> None:

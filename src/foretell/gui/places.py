@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foretell.gui.elements import Element, Screen, distance
 from foretell.gui.observation import Pixels
@@ -135,7 +134,7 @@ def places(image: Pixels, screen: Screen, words: list[Word], goal: str, unread: 
 def as_rows(found: list[Place]) -> list[Place]:
     """Entries of a list reach as far as the widest of them: texts below one another that begin at the same column."""
     texts = sorted((p for p in found if p.kind in ("text", "link")), key=lambda p: p.box[1])
-    boxes = np.array([p.box for p in found]).reshape(len(found), 4)
+    nexts = dict(zip(map(id, texts), _nexts([p.box for p in texts], [p.box for p in found]), strict=True))
     columns = np.array([p.box[0] for p in texts])
     wide: dict[int, int] = {}
     for first in texts:
@@ -147,15 +146,17 @@ def as_rows(found: list[Place]) -> list[Place]:
         if len(rows) >= _ENTRIES:
             end = max(row.box[0] + row.box[2] for row in rows)
             fresh = [row for row in rows if id(row) not in wide]
-            wide |= {id(row): end - row.box[0] for row in fresh if not _in_row(row.box, boxes, end)}
+            wide |= {id(row): end - row.box[0] for row in fresh if nexts[id(row)] >= end}
     return [replace(p, box=(*p.box[:2], wide.get(id(p), p.box[2]), p.box[3])) for p in found]
 
 
-def _in_row(row: Box, boxes: NDArray[Any], end: int) -> bool:
-    """Whether one of some boxes begins in the row of a text, between its end and a column."""
-    x, y, w, h = row
-    left, top, tall = boxes[:, 0], boxes[:, 1], boxes[:, 3]
-    return bool(((x + w <= left) & (left < end) & (top < y + h) & (y < top + tall)).any())
+def _nexts(rows: list[Box], boxes: list[Box]) -> list[float]:
+    """For each row, the column where the first of some boxes begins beside it, after its end; inf where none does."""
+    left, top, _, tall = np.array(boxes, dtype=np.int64).reshape(len(boxes), 4).T
+    x, y, w, h = np.array(rows, dtype=np.int64).reshape(len(rows), 4, 1).transpose(1, 0, 2)
+    beside = (x + w <= left) & (top < y + h) & (y < top + tall)
+    found: list[float] = np.where(beside, left, np.inf).min(axis=1, initial=np.inf).tolist()
+    return found
 
 
 def _blanks(words: list[Word], screen: Screen) -> list[Place]:

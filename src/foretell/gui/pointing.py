@@ -33,6 +33,20 @@ _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
 _ROW, _NEAR = 12, 80  # pixels: above and below a line that still are its row; around a point
 _WINDOWS = (3, 12, 30)  # pixels to each side
+EVIDENCE_NAMES = (
+    *("x", "y", "inside", *(f"ink_{reach}" for reach in _WINDOWS)),
+    *("spread", "unlike_page", "saturation", "in_instruction"),
+)
+_OF_PLACE = ("width", "height", "off_centre", "off_centre_px", "twins", "marked", "submits", "namesakes")
+PLACE_NAMES = (
+    *(f"on_{kind}" for kind in KINDS),
+    *("on_nothing", "on_little", "away", "away_in_sizes", "missed_kind"),
+    *_OF_PLACE,
+)
+SENSE_NAMES = (
+    "here", "best", "margin", "rank", "named", "quoted", "quoted_best", "absent", "to_best", "on_best", "control",
+    "control_elsewhere", "colour", "colour_best", "shape", "ordinal", "row", "row_best", "row_quoted", "near",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -166,7 +180,7 @@ def place_at(sight: Sight, x: float, y: float) -> Features:
     found["away_in_sizes"] = NONE if near is None else max(0.0, away) / max(8, min(near.box[2], near.box[3]))
     found["missed_kind"] = NONE if near is None or away <= 0 else float(KINDS.index(near.kind))
     if here is None:
-        return found | dict.fromkeys(("width", "height", "off_centre", "twins", "marked", "submits", "namesakes"), NONE)
+        return found | dict.fromkeys(_OF_PLACE, NONE)
     left, top, w, h = here.box
     found["width"], found["height"] = w / sight.screen.width, h / sight.screen.height
     found["off_centre"] = max(abs(x - left - w / 2) / max(1, w / 2), abs(y - top - h / 2) / max(1, h / 2))
@@ -195,11 +209,7 @@ def _around(sight: Sight, words: Wording, x: float, y: float) -> Features:
 
 def sense_at(sight: Sight, words: Wording | None, x: float, y: float) -> Features:
     """Whether words (a goal's or an intent's) mean the place under a point; all nan where there are none."""
-    names = (
-        "here best margin rank named quoted quoted_best absent to_best on_best control control_elsewhere colour "
-        "colour_best shape ordinal row row_best row_quoted near"
-    )
-    found = dict.fromkeys(names.split(), NONE)
+    found = dict.fromkeys(SENSE_NAMES, NONE)
     if words is None:
         return found
     words = words.readable()

@@ -23,7 +23,9 @@ from foretell.gui.words import Box
 
 WHOLE_PX = 2600  # a page with less text is read as a whole
 NEAR_PX, NAMED_PX, MOST_PX = 550, 450, 1000  # of a dense page: around the points, by proportions, in all
+ROW_PX = 700  # on top where a row is named: for its own row, for labels of the same size, and for such names
 _AROUND_PX = 90.0  # pixels of the screen from a point to a line that may be a label of what is there
+_ROW_PX, _LABEL_PX = 14, 6  # pixels of the screen: the half of a row, and around a label
 _ROW_SHARE = 0.12  # what a pixel along the row of a point counts, compared with others
 _LONG = 16.0  # times its height: a longer line is read around the point only
 _LATIN_WIDTH, _WIDE_WIDTH = (0.42, 0.95), (0.75, 1.35)  # of a letter, in heights of the line's ink
@@ -32,10 +34,15 @@ _MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class Interest:
-    """What a proposal makes worth reading: places on the screen, and names that may stand on it."""
+    """What a proposal makes worth reading: places on the screen, and names that may stand on it.
+
+    For `rows`, names of rows, more is read on top: the rows of the points, such names, and lines as long as the labels
+    pointed at, which may be the same labels in other rows.
+    """
 
     points: tuple[Point, ...] = ()
     names: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
 
 
 def interest(proposal: Proposal, history: History, goal: str) -> Interest:
@@ -69,7 +76,32 @@ def lines_to_read(lines: Sequence[Box], about: Interest | None) -> list[Box]:
         chosen[line], spent = line, spent + strip_width(line)
     for line in _within([line for _, line in near if line not in chosen], MOST_PX, spent):
         chosen[line], spent = line, spent + strip_width(line)
+    if about.rows:
+        chosen |= {line: line for line in _of_rows([line for _, line in near if line not in chosen], near, about)}
     return list(chosen.values())
+
+
+def _of_rows(left: Sequence[Box], near: Sequence[tuple[float, Box]], about: Interest) -> list[Box]:
+    """Of the lines that are left, those that tell rows apart; what repeats a line of the point's row names no other."""
+    row = [line for _, line in near if any(abs(line[1] + line[3] / 2 - p.y) <= _ROW_PX for p in about.points)]
+    labels = [line for line in row if any(distance(line, p.x, p.y) <= _LABEL_PX for p in about.points)]
+    named = sorted(
+        (any(_as_large(line, other) for other in row), fit, at)
+        for at, line in enumerate(left)
+        if (fit := _misfit(line, about.rows)) < 1.0
+    )
+    found: list[Box] = []
+    for lines in (
+        [line for line in row if line in left],
+        [line for line in left if any(_as_large(line, label) for label in labels)],
+        [left[at] for _, _, at in named],
+    ):
+        found += _within([line for line in lines if line not in found], ROW_PX, 0)
+    return found
+
+
+def _as_large(one: Box, other: Box) -> bool:
+    return abs(one[2] - other[2]) <= 2 and abs(one[3] - other[3]) <= 2
 
 
 def _within(lines: Iterable[Box], most: int, spent: int) -> Iterable[Box]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.gui.elements import Screen, look
+from foretell.gui.experts import is_small
 from foretell.gui.history import screen_digest
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.ocr import Ocr
@@ -33,6 +34,7 @@ class Sight:
     digest: str
     screen: Screen
     places: Places
+    is_partial: bool = False  # some lines were not read
     _worked_out: dict[str, Any] = field(default_factory=dict, repr=False)
     _of_pixels: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -58,7 +60,12 @@ class Sight:
 
 def brightness(image: Pixels) -> NDArray[np.uint8]:
     """The brightest channel of each pixel of a picture."""
-    return np.maximum(np.maximum(image[..., 0], image[..., 1]), image[..., 2])
+    import cv2
+
+    if not image.size:
+        return np.zeros(image.shape[:2], dtype=np.uint8)
+    red, green, blue = cv2.split(image)
+    return np.asarray(cv2.max(cv2.max(red, green), blue), dtype=np.uint8)
 
 
 class Eyes:
@@ -71,13 +78,16 @@ class Eyes:
         self._seen: OrderedDict[tuple[str, str, tuple[Box, ...]], Sight] = OrderedDict()
 
     def see(self, observation: Observation, about: Interest | None = None) -> Sight:
-        """The screen with its words; of a dense page only those that are worth reading `about` a proposal."""
+        """The screen with its words; of a dense page only those that are worth reading `about` a proposal.
+
+        Small pages are read as a whole: the model that judges them was trained on all of their words.
+        """
         image, goal = observation.image, observation.goal
         digest = screen_digest(image)
         with self._lock:
             looked = self._screens.get(digest)
         screen, of_pixels = looked or (look(image), {})
-        boxes = lines_to_read(screen.lines, about)
+        boxes = lines_to_read(screen.lines, None if is_small(observation.size) else about)
         key = digest, goal, tuple(boxes)
         with self._lock:
             known = self._seen.get(key)
@@ -87,7 +97,7 @@ class Eyes:
         words = self.reader.read_lines(image, tuple(boxes))
         unread = frozenset[Box]() if len(boxes) == len(screen.lines) else _left_out(screen.lines, boxes)
         found = places(image, screen, words, goal, unread)
-        sight = Sight(image, digest, screen, found, _of_pixels=of_pixels)
+        sight = Sight(image, digest, screen, found, bool(unread), _of_pixels=of_pixels)
         with self._lock:
             _keep(self._seen, key, sight)
         return sight

@@ -29,18 +29,22 @@ from foretell.trees import FloatArray, Trees, of_boosting
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 LEAST_OF_CLASS = 8
 _Z95 = 1.645
-VARIANT_WEIGHT = 0.4  # of a row; with more, tasks that were left out are judged less well
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many trees, how fast they learn, and in how many parts tasks are left out; less makes a model for tests."""
+    """How many trees, how fast they learn, and in how many parts tasks are left out; less makes a model for tests.
+
+    `variant_weight` is that of a variant, where a recorded row counts 1; with more than 0.4, MiniWoB++ tasks that were
+    left out are judged less well.
+    """
 
     trees: int = 400
     rate: float = 0.03
     members: int = 3
     error_trees: int = 100
     folds: int = 6
+    variant_weight: float = 0.4
 
 
 def train(shown: Shown, seed: int = 0, effort: Effort | None = None, say: Say = lambda text: None) -> CriticModel:
@@ -169,7 +173,9 @@ def fit_chances(scores: FloatArray, bad: NDArray[np.bool_]) -> Chances:
 
 def _fit_bad(shown: Shown, seed: int, effort: Effort) -> tuple[Trees, ...]:
     return tuple(
-        _boosted(shown.table, shown.bad, _weights(shown), effort.trees, effort.rate, seed + 101 * i)
+        _boosted(
+            shown.table, shown.bad, _weights(shown, effort.variant_weight), effort.trees, effort.rate, seed + 101 * i
+        )
         for i in range(effort.members)
     )
 
@@ -184,11 +190,11 @@ def _fit_errors(shown: Shown, seed: int, effort: Effort) -> dict[ErrorClass, Tre
     return found
 
 
-def _weights(shown: Shown) -> FloatArray:
-    """Each task counts by the root of its recorded rows, so that long ones do not drown the others; variants less."""
+def _weights(shown: Shown, variant_weight: float) -> FloatArray:
+    """Each task counts by the root of its recorded rows, so that long ones do not drown the others."""
     _, at = np.unique(shown.task, return_inverse=True)
     count = np.bincount(at, shown.as_recorded)
-    weights = np.where(shown.as_recorded, 1.0, VARIANT_WEIGHT) / np.sqrt(np.maximum(1.0, count[at]))
+    weights = np.where(shown.as_recorded, 1.0, variant_weight) / np.sqrt(np.maximum(1.0, count[at]))
     return np.asarray(weights / weights.mean())
 
 

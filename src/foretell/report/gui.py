@@ -24,6 +24,7 @@ _SAID = {
     "busy": "passed unjudged: the critic was busy",
     "over_budget": "passed unjudged: out of tokens",
 }
+MOST_PICTURE_BYTES = 256 << 20
 _OBJECTIONS = ("doubted", "unconfirmed")
 _PASSED = {"advise": "passed, with advice", "shadow": "passed: would have been sent back"}
 
@@ -96,19 +97,21 @@ def proposal_words(proposal: Proposal) -> str:
 
 def episodes_of(trace: Trace) -> list[EpisodeView]:
     """What the page shows of each episode."""
+    pictures = Pictures(trace)
     return [
-        EpisodeView(one.goal, _outcome(one.outcome), tuple(steps_of(trace, number)))
+        EpisodeView(one.goal, _outcome(one.outcome), tuple(steps_of(trace, number, pictures)))
         for number, one in enumerate(trace.episodes)
     ]
 
 
-def steps_of(trace: Trace, number: int = 0) -> list[StepView]:
+def steps_of(trace: Trace, number: int = 0, pictures: Pictures | None = None) -> list[StepView]:
     """What the page shows of each step of an episode."""
+    pictures = pictures or Pictures(trace)
     steps = trace.episodes[number].steps
     before = sum(len(one.steps) for one in trace.episodes[:number])
     found = []
     for at, step in enumerate(steps, 1):
-        proposals = tuple(_proposal(trace, round_) for round_ in step.rounds)
+        proposals = tuple(_proposal(pictures, round_) for round_ in step.rounds)
         last = at == len(steps)
         done = [Action.from_dict(action) for action in step.executed or ()]
         found.append(
@@ -120,7 +123,7 @@ def steps_of(trace: Trace, number: int = 0) -> list[StepView]:
                 executed=", then ".join(map(action_words, done)),
                 effect=step.effect,
                 achieved=step.achieved,
-                after=_picture(trace, step.after) if last else "",
+                after=pictures(step.after) if last else "",
             )
         )
     return found
@@ -132,7 +135,7 @@ def _shade(step: TraceStep) -> str:
     return "unjudged" if any(one.judgement is None for one in step.rounds) else "passed"
 
 
-def _proposal(trace: Trace, round_: Round) -> ProposalView:
+def _proposal(pictures: Pictures, round_: Round) -> ProposalView:
     verdict, judged = round_.verdict, round_.judgement
     reason, mode = str(verdict.get("reason", "")), str(verdict.get("mode", ""))
     said = _SAID.get(reason, reason)
@@ -143,8 +146,8 @@ def _proposal(trace: Trace, round_: Round) -> ProposalView:
     return ProposalView(
         words=proposal_words(round_.proposal),
         intent=round_.proposal.intent or "",
-        picture=_picture(trace, _marked(round_.images)),
-        crop=_picture(trace, round_.images.get("crop")),
+        picture=pictures(_marked(round_.images)),
+        crop=pictures(round_.images.get("crop")),
         judged=judged is not None,
         p_bad=0.0 if judged is None else 100.0 * judged.p_bad,
         threshold=None if threshold is None else min(100.0, 100.0 * float(threshold)),
@@ -164,12 +167,21 @@ def _marked(images: Mapping[str, str]) -> str | None:
     return next((images[name] for name in ("marked", "screen", "before") if name in images), None)
 
 
-def _picture(trace: Trace, name: str | None) -> str:
-    """The picture as a data URI; nothing where there is none."""
-    path = inside(trace.folder, name) if name else None
-    if path is None or not path.is_file():
-        return ""
-    return f"data:image/png;base64,{base64.b64encode(read_plain(path)).decode()}"
+class Pictures:
+    """The pictures of a trace as data URIs: as many as a page can hold."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._folder, self._left = trace.folder, MOST_PICTURE_BYTES
+
+    def __call__(self, name: str | None) -> str:
+        """The picture as a data URI; nothing where there is none, or the page is full."""
+        path = inside(self._folder, name) if name else None
+        if path is None or not path.is_file():
+            return ""
+        self._left -= path.stat().st_size
+        if self._left < 0:
+            return ""
+        return f"data:image/png;base64,{base64.b64encode(read_plain(path)).decode()}"
 
 
 def _figures(trace: Trace) -> list[tuple[str, str, str]]:
