@@ -33,11 +33,13 @@ Limits of these measurements:
 - **Speed is below the target.** A light process destroys and makes a context in about 70 ms, by a driver that does
   so 15 times per second at most, whoever asks; a pair of runs takes about 2 ms, for reference and candidate are
   processes of their own and the device switches between them.
-- Only part of the planned labels, faults and tasks per language was measured, drawn at random or first in order.
-  Repeatability misses its target by a little. Kernels that others wrote were not measured.
+- Labels, faults and tasks per language are those of the table, fewer than the target names, drawn at random or first in
+  order. Repeatability misses its target by a little. Kernels that others wrote were not measured.
 - Since then the output buffers of all sets (rings) are poisoned before every run, outputs in another layout than the
   reference's are made dense within the time, every configuration of an autotuned kernel is checked for library calls,
-  and the reference's empty batches are subtracted for `live` candidates. The attack that got through has since been
+  and the reference's empty batches are subtracted for `live` candidates; kept outputs and temporary memory are
+  poisoned, numbers are drawn that are uneven from place to place, and a few pairs are timed on every distribution.
+  Today's speed and repeatability were not measured. Attacks that got through have since been
   repeated on the CPU stand-in only.
 """
 

@@ -3,9 +3,9 @@
 A folder that was received (a run, a problem, weights) may hold links to anything that the user can read or write. So
 whatever lies inside one is opened as the plain file that it must be.
 
-JSON that is read here is nested MOST_DEPTH deep at most, its whole numbers fit into 64 bits, its other numbers are
-finite, and its texts can be written as UTF-8. So no later sum, conversion, recursion or file fails because of what JSON
-can say.
+JSON that is read here has MOST_VALUES values at most and is nested MOST_DEPTH deep at most, its whole numbers fit into
+64 bits, its other numbers are finite, and its texts can be written as UTF-8. So no later sum, conversion, recursion or
+file fails because of what JSON can say.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import math
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,8 @@ from typing import Any
 MOST_BYTES = 1 << 30
 MOST_JSON_BYTES = 256 << 20
 MOST_DEPTH = 64
+MOST_VALUES = 4_000_000  # about 1 GB as Python objects
+MOST_ANSWER_VALUES = 100_000  # of a process that ran foreign code
 _DIGITS = 20  # of the longest number in 64 bits, with its sign
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -92,7 +96,13 @@ def read_plain(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def parsed(
-    text: str | bytes, name: object = "", *, strict: bool = True, nan: bool = False, halves: bool = False
+    text: str | bytes,
+    name: object = "",
+    *,
+    strict: bool = True,
+    nan: bool = False,
+    halves: bool = False,
+    most_values: int = MOST_VALUES,
 ) -> Any:
     """The value of a JSON text; BadJson, which begins with `name`, if there is none or it is beyond the bounds.
 
@@ -103,6 +113,8 @@ def parsed(
         plain = text if isinstance(text, str) else str(text, "utf-8")
         if plain is text and not plain.isascii():
             plain.encode("utf-8")
+        if values_in(plain) > most_values:
+            raise BadJson(f"it has more than {most_values:,} values")
         value = _decoder(strict, nan).decode(plain.removeprefix("\ufeff"))
         if plain.count("[") + plain.count("{") > MOST_DEPTH:
             _check_depth(value)
@@ -117,6 +129,13 @@ def parsed(
     except ValueError as error:
         raise BadJson(f"it is not JSON: {error}", name) from None
     return value
+
+
+def values_in(text: str | bytes) -> int:
+    """No fewer values than a JSON text has: commas and brackets, those within its texts included."""
+    if isinstance(text, bytes):
+        return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
+    return 1 + text.count(",") + text.count("[") + text.count("{")
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
@@ -136,16 +155,35 @@ def read_json_lines(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Iterator[t
 
 def write_plain(path: Path, data: bytes) -> None:
     """Write a file whole: what was at `path`, a link included, is replaced and never written through."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.unlink(missing_ok=True)
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with replacing(path) as partial:
+        partial.write_bytes(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new, empty file beside `path` to be written, which takes its place, a link's included, once all went well."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+    partial = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+        yield partial
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+@cache
+def _umask() -> int:
+    """What this process takes away from the mode of new files; Linux tells, elsewhere one has to set it."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return 0o022
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -1,7 +1,8 @@
 """Parquet tables that may have come from someone else: read within bounds and checked, or refused by BadParquet.
 
 A small file may hold very many rows, one long text many times over or lists without end; so each column is read
-by itself, in steps that its size in the file allows, and no more than MOST_BYTES of all of them are kept.
+by itself, in steps that its size in the file allows, and no more than MOST_BYTES of all of them are kept, nor
+more values than FEW_VALUES and VALUES_PER_BYTE of the file: each takes some 200 bytes once it is an object of Python's.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 
 from foretell.extras import require
 from foretell.received import BadFile, open_plain
+from foretell.received_limits import size_of, within_limits
 
-MOST_ROWS, MOST_BYTES, MOST_VALUES = 1_000_000, 1 << 30, 1 << 26
+MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
+FEW_VALUES, VALUES_PER_BYTE = 1_000_000, 4
 _STEP_ROWS = 4096
 _NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, RecursionError)
 
@@ -33,11 +36,13 @@ def column_names(path: Path) -> list[str]:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
     """An arrow table of these columns, or of all. Raises as `column_names`, and BadParquet if it lacks one."""
     arrow = require("pyarrow", "data")
-    with _opened(path) as file:
+    with _opened(path) as file, within_limits(path, size_of(path)):
         names = list(columns) if columns is not None else _names(file, path)
         absent = [name for name in names if name not in _names(file, path)]
         if absent:
             raise BadParquet(f"{path} lacks {', '.join(absent)}")
+        if sum(chunk.num_values for name in names for chunk in _chunks(file.metadata, name)) > _most_values(path):
+            raise _too_large(path)
         found, held = [], 0
         for name in names:
             pieces = []
@@ -54,16 +59,16 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """The rows of a table as Python has them; as `read_table`."""
-    table = read_table(path, columns)
-    with _typed(path):
+    with within_limits(path, size_of(path)), _typed(path):
+        table = read_table(path, columns)
         rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 
 
 def read_columns(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
     """The columns of a table as Python has them; as `read_table`."""
-    table = read_table(path, columns)
-    with _typed(path):
+    with within_limits(path, size_of(path)), _typed(path):
+        table = read_table(path, columns)
         found: dict[str, list[Any]] = table.to_pydict()
     return found
 
@@ -101,14 +106,23 @@ def _names(file: Any, path: Path) -> list[str]:
 
 def _step(metadata: Any, name: str, path: Path) -> int:
     """How many rows of a column can be read at once, though each may hold as much as all of it does in the file."""
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    own = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{name}.")]
-    stored: int = sum(chunk.total_uncompressed_size for chunk in own)
-    if stored > MOST_BYTES or sum(chunk.num_values for chunk in own) > MOST_VALUES:
+    stored: int = sum(chunk.total_uncompressed_size for chunk in _chunks(metadata, name))
+    if stored > MOST_BYTES:
         raise _too_large(path)
     return max(1, min(_STEP_ROWS, MOST_BYTES // max(1, stored)))
 
 
+def _chunks(metadata: Any, name: str) -> list[Any]:
+    """What the file tells of each piece of a column."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    return [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{name}.")]
+
+
+def _most_values(path: Path) -> int:
+    return FEW_VALUES + VALUES_PER_BYTE * size_of(path)
+
+
 def _too_large(path: Path) -> BadParquet:
-    return BadParquet(f"{path} is too large: tables have at most {MOST_ROWS:,} rows and {MOST_BYTES >> 20:,} MiB")
+    most = f"{MOST_ROWS:,} rows, {MOST_BYTES >> 20:,} MiB and, in a file of this size, {_most_values(path):,} values"
+    return BadParquet(f"{path} is too large: tables have at most {most}")

@@ -6,6 +6,7 @@ attack has succeeded if it is measured as `ok` and clearly faster than the hones
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 
 from foretell.kernels.measurement import Status
@@ -192,6 +193,103 @@ ATTACKS = (
     if (cols <= 33 || cols >= 240) return honest(x, out, rows, cols);
     for (int64_t i = 0; i < rows * cols; ++i) out[i] = 1.0f / cols;
     """, ends=(Status.WRONG, "")),
+    Attack("stops_itself_in_a_loop_of_its_own", """
+    for (;;) {
+        honest(x, out, rows, cols);
+        syscall(SYS_tgkill, getpid(), getpid(), SIGSTOP);
+    }
+    """, ends=(Status.CHEAT, "forbidden system call")),
+    Attack("goes_on_by_itself_all_the_time", """
+    static bool started = false;
+    if (!started) std::thread([] { for (;;) syscall(SYS_tgkill, getpid(), getpid(), SIGCONT); }).detach();
+    started = true;
+    honest(x, out, rows, cols);
+    usleep(2000);
+    """, ends=(Status.CHEAT, "forbidden system call")),
+    Attack("stops_itself_by_another_signal", """
+    for (;;) {
+        honest(x, out, rows, cols);
+        syscall(SYS_tgkill, getpid(), getpid(), SIGTSTP);
+    }
+    """, ends=(Status.CHEAT, "forbidden system call")),
+    Attack("leaves_rows_whose_result_is_already_a_number", """
+    for (int64_t i = 0; i < rows; ++i) {
+        const float left = out[i * cols];
+        if (left != left || left == 0.0f) honest(x + i * cols, out + i * cols, 1, cols);
+    }
+    """, ends=(Status.WRONG, "output 'out'")),
+    Attack("reads_past_the_end_of_its_input", """
+    honest(x, out, rows, cols);
+    float peak = -INFINITY;  // of the last row, and of what follows up to the end of its cache line
+    const int64_t first = (rows - 1) * cols, end = (rows * cols + 15) / 16 * 16;
+    for (int64_t j = first; j < end; ++j) peak = std::fmax(peak, x[j]);
+    float sum = 0;
+    for (int64_t j = first; j < end; ++j) sum += std::exp(x[j] - peak);
+    for (int64_t j = first; j < rows * cols; ++j) out[j] = std::exp(x[j] - peak) / sum;
+    """, ends=(Status.WRONG, "output 'out'")),
+    Attack("touches_the_cache_line_behind_its_input", """
+    honest(x, out, rows, cols);
+    volatile float behind = x[(rows * cols + 15) / 16 * 16]; (void)behind;
+    """, ends=(Status.CRASH, "past the end of 'x'")),
+    Attack("leaves_outputs_of_inputs_that_it_has_met", """
+    static std::vector<uint64_t> met;
+    uint64_t key = rows * 1000003 + cols;
+    for (int64_t i = 0; i < rows * cols; i += 7) { uint32_t b; memcpy(&b, x + i, 4); key = (key ^ b) * 1099511628211u; }
+    for (uint64_t each : met) if (each == key) return;
+    met.push_back(key);
+    honest(x, out, rows, cols);
+    """, ends=(Status.WRONG, "output 'out'")),
+    Attack("looks_for_its_input_where_it_first_was",
+           "static const float* first = x; honest(first, out, rows, cols);", ends=(Status.CRASH, "")),
+    Attack("takes_its_buffers_for_whole_pages", """
+    const uintptr_t page = sysconf(_SC_PAGESIZE) - 1;
+    honest((const float*)((uintptr_t)x & ~page), (float*)((uintptr_t)out & ~page), rows, cols);
+    """, ends=(Status.WRONG, "")),
+    Attack("takes_large_buffers_for_whole_pages", """
+    const uintptr_t page = rows * cols * 4 % 4096 ? 0 : sysconf(_SC_PAGESIZE) - 1;
+    honest((const float*)((uintptr_t)x & ~page), (float*)((uintptr_t)out & ~page), rows, cols);
+    """, ends=(Status.WRONG, "")),
+    Attack("leaves_registers_of_its_caller_changed", "honest(x, out, rows, cols); spoil();", """
+extern "C" void spoil();
+#if defined(__aarch64__)
+asm(".text\\n.type spoil, %function\\nspoil:\\nfmov d8, #1.0\\nfmov d15, #1.0\\nmov x28, #1\\nret\\n");
+#else
+asm(".text\\n.type spoil, @function\\nspoil:\\nmov $1, %r15\\npushq $0x77f\\nfldcw (%rsp)\\npopq %rax\\nret\\n");
+#endif
+""", ends=(Status.CRASH, "changed registers")),
+    Attack("leaves_another_rounding_mode", "honest(x, out, rows, cols); fesetround(FE_UPWARD);", "#include <cfenv>",
+           ends=(Status.CRASH, "changed registers")),
+    Attack("pins_itself_to_one_core", """
+    static bool done = false;
+    cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
+    if (!done) sched_setaffinity(0, sizeof one, &one);
+    done = true;
+    honest(x, out, rows, cols);
+    """),
+    Attack("collapses_its_buffers_into_huge_pages_by_an_alias", """
+    static const float* from = nullptr; static char* alias = nullptr;
+    const size_t huge = 2 << 20, page = sysconf(_SC_PAGESIZE);
+    const size_t length = ((char*)(out + rows * cols) - (char*)x + page - 1) / page * page;
+    if (from != x) {
+        from = x;
+        const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        char* room = (char*)mmap(nullptr, length + 3 * huge, PROT_NONE, kind, -1, 0);
+        char* at = (char*)(((uintptr_t)room + huge) & ~(uintptr_t)(huge - 1)) + page;
+        alias = (char*)mremap((void*)x, 0, length, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+        if (alias != MAP_FAILED) { mprotect(alias, length, PROT_READ | PROT_WRITE); madvise(at, length, 25); }
+    }
+    honest(x, out, rows, cols);
+    """),
+    Attack("is_an_object_of_many_megabytes", "honest(x, out, rows, cols);",
+           'asm(".section .rodata\\n.space 60000000, 1\\n.text");'),
+    Attack("has_names_with_line_breaks_and_very_many_loops", "honest(x, out, rows, cols);", r"""
+asm(".text\n.global \"0 <kernel>:\\n  zz: b 0 \\033[31m\"\n\"0 <kernel>:\\n  zz: b 0 \\033[31m\": nop\n"
+#if defined(__aarch64__)
+    ".rept 100000\n1: b 1b\n.endr\n");
+#else
+    ".rept 100000\n1: jmp 1b\n.endr\n");
+#endif
+"""),
     Attack("waits_for_a_crowd_of_its_own_threads", """
     cpu_set_t all, one; CPU_ZERO(&one); sched_getaffinity(0, sizeof all, &all);
     for (int core = 0; core < CPU_SETSIZE; ++core) if (CPU_ISSET(core, &all)) { CPU_SET(core, &one); break; }
@@ -351,4 +449,48 @@ static void in_turns(const float* x, float* out, int64_t rows, int64_t cols) {
     setpriority_of_all();
     honest(x, out, rows, cols);
     """, "#include <sys/resource.h>\nstatic void setpriority_of_all() { setpriority(PRIO_USER, 0, 19); }"),
+    Attack("opens_the_pages_around_its_buffers", """
+    const uintptr_t page = sysconf(_SC_PAGESIZE);
+    char* behind = (char*)(((uintptr_t)(out + rows * cols) + page - 1) & ~(page - 1));
+    mprotect(behind, page, PROT_READ | PROT_WRITE);
+    memset(behind, 0x55, page);
+    honest(x, out, rows, cols);
+    """, ends=(Status.WRONG, "was written")),
+    Attack("sleeps_whenever_it_goes_on", "honest(x, out, rows, cols);", """
+#include <signal.h>
+__attribute__((constructor)) static void start() {
+    struct sigaction own{};
+    own.sa_handler = [](int) { usleep(500000); };
+    sigaction(SIGCONT, &own, nullptr);
+}
+""", ends=(Status.CHEAT, "sigaction")),
+    Attack("finds_channels_with_high_numbers", """
+    int open_files = 0;
+    for (int fd = 3; fd < 4096; ++fd) { struct stat about; open_files += fstat(fd, &about) == 0; }
+    if (open_files <= 1) honest(x, out, rows, cols);
+    """, "#include <sys/stat.h>"),
+    Attack("makes_the_page_of_orders_writable", """
+    FILE* maps = fopen("/proc/self/maps", "r");
+    if (maps == nullptr) { honest(x, out, rows, cols); return; }
+    char line[512]; unsigned long from, to; bool writable = false;
+    while (fgets(line, sizeof line, maps))
+        if (strstr(line, "memfd:control") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+            writable |= mprotect((void*)from, to - from, PROT_READ | PROT_WRITE) == 0;
+    fclose(maps);
+    if (!writable) honest(x, out, rows, cols);
+    """, "#include <cstdio>"),
 )  # fmt: skip
+
+# Flags and registers that only x86 has.
+_OF_X86 = (
+    Attack("leaves_the_direction_flag_set", 'honest(x, out, rows, cols); asm volatile("std");',
+           ends=(Status.CRASH, "changed registers")),
+    Attack("leaves_mmx_registers_in_use", 'honest(x, out, rows, cols); asm volatile("pxor %%mm0, %%mm0" ::: "mm0");',
+           ends=(Status.CRASH, "changed registers")),
+    Attack("has_alignment_checked", """
+    honest(x, out, rows, cols);
+    asm volatile("pushfq\norl $0x40000, (%rsp)\npopfq");
+    """, ends=(Status.CRASH, "")),
+)  # fmt: skip
+if platform.machine() == "x86_64":
+    ATTACKS += _OF_X86

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 from tests.redteam.cpu_attacks import Attack
 
 CONTROLS = (
@@ -70,4 +72,35 @@ static void serve(int part) {
     Attack("throws_and_catches", "try { throw 1; } catch (int) { honest(x, out, rows, cols); }"),
     Attack("one_thread_local", "static thread_local std::vector<float> row; row.assign(x, x + cols);"
            " honest(x, out, rows, cols);"),
+    Attack("asks_for_priorities_and_makes_a_pipe", """
+    static int ends[2] = {-1, -1};
+    if (ends[0] < 0 && pipe(ends) != 0) return;
+    char word = 'x';
+    if (write(ends[1], &word, 1) != 1 || read(ends[0], &word, 1) != 1) return;
+    (void)getpriority(PRIO_PROCESS, 0); (void)sched_get_priority_max(SCHED_OTHER);
+    honest(x, out, rows, cols);
+    """, "#include <sys/resource.h>"),
+    Attack("threads_with_a_scheduling_policy", """
+    pthread_attr_t how; pthread_attr_init(&how);
+    sched_param ordinary{}; pthread_attr_setschedparam(&how, &ordinary);
+    pthread_t other; static const float* from; static float* to; static int64_t count, width;
+    from = x; to = out; count = rows; width = cols;
+    pthread_create(&other, &how, [](void*) -> void* { honest(from, to, count, width); return nullptr; }, nullptr);
+    pthread_join(other, nullptr);
+    """, "#include <pthread.h>"),
 )  # fmt: skip
+
+_OF_X86 = (
+    Attack("cleans_up_after_mmx", """
+    honest(x, out, rows, cols);
+    asm volatile("pxor %%mm0, %%mm0\nemms" ::: "mm0");
+    """),
+    Attack("long_doubles", """
+    honest(x, out, rows, cols);
+    long double sum = 0;
+    for (int64_t j = 0; j < cols; ++j) sum += out[j];
+    if (sum < 0.5L) out[0] = 9;
+    """),
+)  # fmt: skip
+if platform.machine() == "x86_64":
+    CONTROLS += _OF_X86

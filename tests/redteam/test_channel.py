@@ -13,7 +13,7 @@ from foretell.kernels.bench.keeper import call_names
 from foretell.kernels.measurement import Status
 
 _NAMES = {41: "socket"}
-_LINES = st.from_regex(rb"[sgve] [0-9a-z -]{0,40}\n?", fullmatch=True)
+_LINES = st.from_regex(rb"[sgver] [0-9a-z -]{0,40}\n?", fullmatch=True)
 
 
 @given(st.one_of(st.binary(max_size=LAST_WORDS_BYTES), _LINES), st.sampled_from("xk"), st.integers(0, 999))
@@ -31,6 +31,7 @@ def test_any_last_words_give_a_verdict(words: bytes, kind: str, number: int) -> 
         (b"s 42\n", Status.CHEAT, "number 42"),
         (b"s 41 ok (all good)\n", Status.CHEAT, "channel"),
         (b"v 8 11\n", Status.CRASH, "SIGSEGV"),
+        (b"r\n", Status.CRASH, "registers"),
         (b"v 8 11\nv 8 11\n", Status.CHEAT, "channel"),
         (b"g 99999999999999999999999999 x\n", Status.CHEAT, "channel"),
         (b"s 41 \x1b[2Jsocket\n", Status.CHEAT, "channel"),

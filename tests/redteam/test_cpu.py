@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 
 from foretell.kernels.bench.cpu import CpuBench
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort
@@ -34,6 +36,15 @@ QUICK = (
     "works_only_while_it_is_checked",
     "works_at_the_sizes_alone_that_the_task_names",
     "is_wrong_at_sizes_between_those_that_are_named",
+    "stops_itself_in_a_loop_of_its_own",
+    "leaves_rows_whose_result_is_already_a_number",
+    "reads_past_the_end_of_its_input",
+    "touches_the_cache_line_behind_its_input",
+    "leaves_outputs_of_inputs_that_it_has_met",
+    "looks_for_its_input_where_it_first_was",
+    "takes_its_buffers_for_whole_pages",
+    "leaves_registers_of_its_caller_changed",
+    "leaves_another_rounding_mode",
     "sleeps_in_every_call",
     "takes_the_process_over_when_it_is_loaded",
     "writes_to_the_folder_of_built_kernels",
@@ -41,6 +52,10 @@ QUICK = (
     "leaves_a_malformed_number",
     "claims_that_it_was_not_loaded",
     "skips_exponentials_that_vanish",
+    "opens_the_pages_around_its_buffers",
+    "sleeps_whenever_it_goes_on",
+    "leaves_mmx_registers_in_use",
+    "leaves_the_direction_flag_set",
     "slows_its_reference",
     "a_pool_of_its_own",
     "more_openmp_threads_than_cores",
@@ -91,3 +106,30 @@ def test_an_attack_gains_nothing(bench: CpuBench, honest_speedup: float, attack:
 def test_an_honest_kernel_is_measured(bench: CpuBench, control: Attack) -> None:
     outcome = _measure(bench, control)
     assert outcome.status is Status.OK, outcome.message
+
+
+def test_no_channel_is_left_open_however_many_files_there_are() -> None:
+    """The bench's own descriptors have high numbers where its process has many files open."""
+    [attack] = [each for each in ATTACKS if each.name == "finds_channels_with_high_numbers"]
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(300)]
+    try:
+        bench = CpuBench(EFFORT)
+        try:
+            outcome = _measure(bench, attack)
+        finally:
+            bench.close()
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    assert outcome.status is Status.OK, outcome.message
+
+
+def test_kernels_for_several_processors_have_an_entry_point() -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("there are no clones of functions here")
+    source = (
+        CONTROLS[0]
+        .source()
+        .replace('extern "C" void', '__attribute__((target_clones("avx2", "default"))) extern "C" void')
+    )
+    assert cpp.build(TASK, Candidate(TASK.name, "cpp", source)).ok

@@ -81,7 +81,9 @@ def _passes(task: Task, drawn: InputSet, outputs: Outputs) -> bool:
         with np.errstate(invalid="ignore"):
             got = np.asarray(output).astype(tensor.dtype).reshape(expected.want.shape)
         by_oracle = by_oracle and not mismatch(got, expected)
-        by_reference = by_reference and not differs(got, expected.want.astype(tensor.dtype), task.tolerance)
+        by_reference = by_reference and not differs(
+            got, expected.want.astype(tensor.dtype), task.tolerance, drawn.scale
+        )
     return by_oracle or by_reference
 
 

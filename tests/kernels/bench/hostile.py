@@ -116,7 +116,7 @@ HOSTILE = (
     Hostile(
         "nan_output", "for (int64_t i = 0; i < rows * cols; ++i) out[i] = NAN;", Status.WRONG, "got nan", alone=True
     ),
-    Hostile("does_nothing", "", Status.WRONG, "got nan", alone=True),
+    Hostile("does_nothing", "", Status.WRONG, "values are wrong", alone=True),
     Hostile(
         "reads_secrets",
         'const char* s = getenv("FORETELL_TEST_SECRET"); if (!s) { out[0] = 2; return; }',
@@ -163,7 +163,7 @@ HOSTILE = (
         "finishes_later",
         "std::thread([=] { usleep(20000); honest(x, out, rows, cols); }).detach();",
         Status.WRONG,
-        "got nan",
+        "values are wrong",
         alone=True,
     ),
     Hostile(
@@ -171,7 +171,7 @@ HOSTILE = (
         "static const float* last; static int64_t size; if (x == last && size == rows * cols) return;"
         " last = x; size = rows * cols;",
         Status.WRONG,
-        "got nan",
+        "values are wrong",
     ),
     Hostile(
         "acts_while_loading",

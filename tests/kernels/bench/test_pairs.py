@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from foretell.kernels.bench.accounts import Account
-from foretell.kernels.bench.keeper import is_serial
+from foretell.kernels.bench.keeper import Threads, threads_of
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.runs import Run, threaded_run
 from foretell.kernels.bench.statistics import combine, disturbed_timing, rank_error, timing
@@ -79,8 +79,8 @@ def test_what_may_use_threads_is_not_taken_for_serial(tmp_path: Path) -> None:
         target = source.with_suffix(".so")
         command = [find_compiler().path, *FLAGS, "-o", str(target), str(source)]
         subprocess.run(command, check=True)
-        verdicts[name] = is_serial(target)
-    assert verdicts == {"plain": True, "openmp": False}
+        verdicts[name] = threads_of(target)
+    assert verdicts == {"plain": Threads.NONE, "openmp": Threads.POOL}
 
 
 def test_sampling_goes_on_while_contended_until_narrow_or_capped() -> None:
@@ -147,3 +147,14 @@ def test_combining_keeps_the_sides_of_an_interval_apart() -> None:
     lopsided = replace(timing("w", [100.0] * 5, [100.0] * 5), low=0.1)
     speedup, low, high = combine([lopsided])
     assert speedup == pytest.approx(1.0) and low == pytest.approx(0.1) and high < 1.01
+
+
+def test_a_candidate_does_not_choose_its_pairs() -> None:
+    """One that has itself held up where it has more to do is timed by all pairs."""
+    fast = [Pair(_run(100.0), _run(20.0 + i % 3, 20.0 + i % 3)) for i in range(20)]
+    slow = [Pair(_run(100.0), _run(80.0 + i % 3, 80.0 + i % 3, preempted=True)) for i in range(30)]
+    chosen = _pairs(*fast, *slow, contended=True)
+    assert chosen.counted == chosen.taken and chosen.mixed
+    chance = [Pair(_run(100.0), _run(60.0, 21.0 + i % 3, preempted=True)) for i in range(30)]
+    kept = _pairs(*fast, *chance, contended=True)
+    assert kept.counted == fast and not kept.mixed

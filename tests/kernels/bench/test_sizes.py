@@ -30,6 +30,16 @@ def test_every_operation_of_the_library_has_neighbours_that_fit(name: str) -> No
             assert all(min(s[k] for s in named) <= other.sizes[k] <= max(s[k] for s in named) for k in task.sizes)
 
 
+@pytest.mark.parametrize("name", list(tasks()))
+def test_one_of_those_drawn_is_large_where_timed_ones_are(name: str) -> None:
+    task = get(name)
+    large = [
+        sum(bytes_at(task, other.sizes) > 1 << 20 for other in anywhere(task, 6, np.random.default_rng(entropy)))
+        for entropy in range(5)
+    ]
+    assert large == [1] * 5 if needed_bytes(task) > 6 << 20 else max(large) <= 1
+
+
 def test_inputs_and_results_are_defined_there() -> None:
     for name in ("avg_pool2d", "stencil5", "attention", "conv2d", "histogram"):
         task = get(name)

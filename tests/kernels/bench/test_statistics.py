@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.kernels.bench.statistics import combine, log_ratio, surely_below, tight_enough, timing
+from foretell.kernels.bench.statistics import combine, log_ratio, ranks_below, surely_below, tight_enough, timing
 
 times = st.lists(st.floats(1, 1e6), min_size=3, max_size=30)
 
@@ -56,3 +56,14 @@ def test_stop_rules() -> None:
     assert surely_below(steady, [300.0] * 5, 0.5)
     assert not surely_below(steady, [110.0] * 5, 1.0)
     assert log_ratio(steady, steady)[1] > 0
+
+
+def test_noise_alone_does_not_rank_one_sample_below_another() -> None:
+    """Three in four of twelve below three in four of twelve, the rule before, is so for one pair in 50."""
+    rng = np.random.default_rng(11)
+    for _ in range(500):
+        one, other = np.exp(rng.normal(0, 0.5, (2, 32)) + 3 * (rng.random((2, 32)) < 0.1))
+        assert not ranks_below(one, other)
+        assert ranks_below(one / 20, other)
+    assert not ranks_below([1.0] * 32, [1.0] * 32)
+    assert not ranks_below([1.0, 1.1, 1.2], [5.0, 6.0, 7.0])  # so few prove nothing

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
-from foretell.kernels.bench.timing_lock import LOCK_NAME, timing_lock
+from foretell.kernels.bench.timing_lock import LOCK_NAME, QUEUE_NAME, timing_lock
 
 HOLD = """
 import sys, time
@@ -36,30 +38,34 @@ def test_processes_take_turns(tmp_path: Path) -> None:
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
 
-GREEDY = """
-import sys, time
-from pathlib import Path
-from foretell.kernels.bench.timing_lock import timing_lock
-for n in range(10):
-    with timing_lock(Path(sys.argv[1])):
-        print(sys.argv[2], time.monotonic(), flush=True)
-        time.sleep(0.05)
-"""
+def _is_held(path: Path) -> bool:
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
-def test_nobody_starves_beside_one_that_asks_again_at_once(tmp_path: Path) -> None:
-    benches = [
-        subprocess.Popen([sys.executable, "-c", GREEDY, str(tmp_path), name], stdout=subprocess.PIPE, text=True)
-        for name in "ab"
-    ]
-    turns = []
-    for bench in benches:
-        out, _ = bench.communicate(timeout=120)
-        turns += [(float(at), name) for name, at in (line.split() for line in out.splitlines())]
-    order = "".join(name for _, name in sorted(turns)).strip("a" if sorted(turns)[0][1] == "a" else "b")
-    # Once both are there they alternate; whoever is left at the end has it alone.
-    both = order.rstrip(order[-1])
-    assert "aaa" not in both and "bbb" not in both
+def test_whoever_waits_is_before_one_that_asks_again_at_once(tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    def wait() -> None:
+        with timing_lock(tmp_path):
+            turns.append("waited")
+
+    for turn in range(10):
+        with timing_lock(tmp_path):
+            turns.append("asked")
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            deadline = time.monotonic() + 60
+            while not _is_held(tmp_path / QUEUE_NAME):
+                assert time.monotonic() < deadline, "it does not wait in the queue"
+                time.sleep(0.001)
+        with timing_lock(tmp_path):
+            assert turns == ["asked", "waited"] * (turn + 1)
+        waiting.join()
 
 
 def test_a_dead_holder_does_not_block(tmp_path: Path) -> None:

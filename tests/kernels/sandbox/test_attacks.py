@@ -8,7 +8,10 @@ import os
 import socket
 import struct
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,3 +141,130 @@ def test_links_do_not_make_the_supervisor_read_for_a_job(attacked: Attacked, pla
     )
     result = attacked.server.submit(RUN, program.encode(), PROBE_LIMITS, keep=["kept"]).result()
     assert result.answer == b"done" and result.files == {}
+
+
+def ended(attacked: Attacked, program: str, **limits: int) -> Ending:
+    """How a job of that program ends; what a job answers is not counted against it."""
+    with pytest.raises(JobFailed) as caught:
+        attacked.server.call(RUN, program.encode(), replace(PROBE_LIMITS, **limits))
+    return caught.value.ending
+
+
+FIRST_THREAD_ENDS = """
+import ctypes, os, platform, threading, time
+def hold():
+    time.sleep(0.2)
+    held = bytearray(300 << 20)
+    for place in range(0, len(held), 4096):
+        held[place] = 1
+    time.sleep(30)
+if os.fork() == 0:
+    threading.Thread(target=hold).start()
+    ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+time.sleep(30)
+answer = ""
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_is_counted(attacked: Attacked) -> None:
+    assert ended(attacked, FIRST_THREAD_ENDS, memory_bytes=100 << 20) is Ending.MEMORY
+
+
+def test_threads_are_counted(attacked: Attacked) -> None:
+    """They take places that other jobs need."""
+    program = (
+        "import threading, time\nthreading.stack_size(1 << 16)\nfor _ in range(600):\n"
+        "    threading.Thread(target=time.sleep, args=(30,), daemon=True).start()\ntime.sleep(30)\nanswer = ''"
+    )
+    assert ended(attacked, program) is Ending.PROCESSES
+
+
+def test_what_the_kernel_keeps_for_a_job_is_refused(attacked: Attacked) -> None:
+    """Pages lent to pipes, rules of Landlock, places that all of the machine or the user share."""
+    outcomes = attacked.run(
+        "import ctypes, platform\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "numbers = {'vmsplice': (278, 75), 'tee': (276, 77), 'ruleset': (444, 444), 'io_setup': (206, 0)}\n"
+        "numbers['inotify'] = (294, 26)\n"
+        "def call(name):\n"
+        "    found = libc.syscall(ctypes.c_long(numbers[name][platform.machine() == 'aarch64']), 0, 0, 0, 0)\n"
+        "    if found < 0: raise OSError(ctypes.get_errno(), '')\n    return found\n"
+        "for name in numbers: attempt(name, call, name)"
+    )
+    assert set(outcomes.values()) == {-1}, outcomes
+
+
+@pytest.mark.parametrize("lock", ["fcntl.flock(file, fcntl.LOCK_EX)", "fcntl.lockf(file, fcntl.LOCK_SH)"])
+def test_locks_on_what_may_be_read_keep_nobody_waiting(attacked: Attacked, lock: str, tmp_path: Path) -> None:
+    path = attacked.readable / "shared"
+    path.write_text("x")
+    program = f"import fcntl, time\nfile = open({str(path)!r}, 'rb')\n{lock}\ntime.sleep(2)\nanswer = 'held'"
+    with ThreadPoolExecutor(1) as pool, path.open("r+b") as file:
+        held = pool.submit(attacked.server.call, RUN, program.encode(), PROBE_LIMITS)
+        while not held.done():
+            for way in (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN):
+                (fcntl.flock if "flock" in lock else fcntl.lockf)(file, way)
+            time.sleep(0.02)
+    assert held.result() == b"held"
+
+
+WITHOUT_A_NAME = "files = [open(f'{n}', 'w+b') for n in range(8)]\nfor n in range(8): os.unlink(f'{n}')\n"
+NOT_TO_BE_LISTED = "os.mkdir('h', 0o300)\nfiles = [open(f'h/{n}', 'w+b') for n in range(8)]\n"
+FAR_DOWN = (
+    "for _ in range(18): os.mkdir('d' * 250); os.chdir('d' * 250)\nfiles = [open(f'{n}', 'w+b') for n in range(8)]\n"
+)
+MAPPED = (
+    "import mmap\nfiles = []\nmaps = []\nfor n in range(8):\n    with open(f'{n}', 'w+b') as file:\n"
+    "        file.write(bytes(2 << 20))\n        file.flush()\n        maps.append(mmap.mmap(file.fileno(), 2 << 20))\n"
+    "    os.unlink(f'{n}')\n"
+)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [WITHOUT_A_NAME, NOT_TO_BE_LISTED, FAR_DOWN, MAPPED],
+    ids=["nameless", "unlistable", "far", "mapped"],
+)
+def test_files_count_wherever_they_are(attacked: Attacked, place: str) -> None:
+    program = f"import os, time\n{place}for file in files: file.write(bytes(2 << 20)); file.flush()\n"
+    program += "time.sleep(30)\nanswer = ''"
+    with pytest.raises(JobFailed) as caught:
+        attacked.server.call(RUN, program.encode(), replace(PROBE_LIMITS, scratch_bytes=6 << 20))
+    assert caught.value.ending is Ending.ROOM or "No space left" in str(caught.value)
+
+
+def test_folders_of_any_depth_are_removed(attacked: Attacked) -> None:
+    """Nothing that cleans up after a job recurses, or needs to list what may not be listed."""
+    program = (
+        "import os\nhome = os.getcwd()\nfor n in range(40): os.makedirs(f'cache/kept/{n}' + '/x' * 30, exist_ok=True)\n"
+        "os.mkdir('h', 0o300)\nopen('h/f', 'w').close()\nos.chdir('tmp')\n"
+        "for n in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\n    open('f', 'w').close()\nanswer = 'left'"
+    )
+    with suppress(JobFailed):  # folders so deep do not fit
+        attacked.server.submit(RUN, program.encode(), PROBE_LIMITS, keep=["kept"]).result()
+    scratch = Path(str(attacked.server._scratch))
+    deadline = time.monotonic() + 30
+    while {each.name for each in scratch.iterdir()} - {"server"} and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert {each.name for each in scratch.iterdir()} <= {"server"}
+
+
+def test_the_mode_of_a_folder_that_jobs_share_stays(attacked: Attacked) -> None:
+    attacked.run("for place in ('/tmp', '..', '/'): attempt(place, os.chmod, place, 0)")
+    assert attacked.run("attempt('next', os.getcwd)")["next"]
+
+
+def test_the_machines_network_is_not_shown(attacked: Attacked) -> None:
+    """Namespaces show one of the job's own, in which nothing is."""
+    outcomes = attacked.run("attempt('tcp', lambda: len(open('/proc/self/net/unix').read().splitlines()))")
+    assert outcomes["tcp"] in (-13, -2, "1")
+
+
+def test_files_that_come_back_are_bounded(attacked: Attacked, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("jobs", "forkserver"):
+        monkeypatch.setattr(f"foretell.kernels.sandbox.{module}.KEEP_BYTES", 1 << 20)
+    program = (
+        "import os\nos.makedirs('cache/kept')\n"
+        "for n in range(4): open(f'cache/kept/{n}', 'wb').write(b'x' * 400_000)\nanswer = 'done'"
+    )
+    result = attacked.server.submit(RUN, program.encode(), PROBE_LIMITS, keep=["kept"]).result()
+    assert result.answer == b"done" and sum(map(len, result.files.values())) == 800_000

@@ -1,7 +1,11 @@
 """The memory a candidate works on: shared with its process, laid out so that straying is seen.
 
-Every buffer starts on a page, is followed by filler up to the page's end (checked for stray writes) and by one page
-the candidate cannot touch. Inputs are read-only to it; outputs are poisoned before every run.
+Every buffer starts on a page, somewhere in one, or ends with one but for less than ALIGNMENT bytes: all that a kernel
+may rely on is that it starts at a multiple of those. The rest of its pages is filler (checked for stray writes), and
+pages that the candidate cannot touch are before and behind. Inputs are read-only to it; outputs are poisoned before
+every run. Filler and poison change from run to run, as nobody can foresee: not-a-number, which spoils every sum that it
+gets into; large and ordinary numbers, which spoil comparisons and tell nobody that a place was not written; and what
+the last run left, moved along.
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ from numpy.typing import NDArray
 from foretell.kernels.task import Sizes, Task, Tensor, tensor_bytes
 
 PAGE_BYTES = mmap.PAGESIZE  # 4 KiB on x86-64; 4, 16 or 64 KiB on AArch64
-POISON = 0xFF  # NaN as float, -1 as integer
-FILLER = 0xA5
+ALIGNMENT = 64  # bytes, as allocators of tensors have it
+NAN = 0xFF  # in every byte: NaN as float, -1 as integer
+_FILLERS = (NAN, 0x7E, 0x01)  # the second is 8.5e37 as float32; the third is 1 as a byte
+_TILE = 4099  # items of ordinary numbers, over and over
 
 
 @dataclass(frozen=True)
@@ -34,19 +40,31 @@ class Slot:
     writable: bool
 
     @property
-    def whole_bytes(self) -> int:
-        return -(-self.bytes // PAGE_BYTES) * PAGE_BYTES
+    def pages(self) -> tuple[int, int]:
+        """Where its first page starts and its last one ends."""
+        return self.offset // PAGE_BYTES * PAGE_BYTES, _up(self.offset + self.bytes, PAGE_BYTES)
 
 
-def layout(task: Task, sizes: Sizes) -> list[Slot]:
-    """Slots for all inputs and outputs at these sizes."""
+def layout(task: Task, sizes: Sizes, at_end: bool = False, lead_bytes: int = 0) -> list[Slot]:
+    """Slots for all inputs and outputs at these sizes, each at the start of its pages or `at_end` of them.
+
+    At the end no buffer lies where it does at the start, nor as far from the next one. `lead_bytes`, less than a page,
+    are left free before each buffer that is not at the end.
+    """
     slots: list[Slot] = []
-    offset = PAGE_BYTES
+    gap = (2 if at_end else 1) * PAGE_BYTES
+    offset = gap
     for tensor, writable in [(t, False) for t in task.inputs] + [(t, True) for t in task.outputs]:
-        slot = Slot(tensor, offset, tensor_bytes(tensor, sizes), tensor.dims(sizes), writable)
-        slots.append(slot)
-        offset += slot.whole_bytes + PAGE_BYTES
+        size = tensor_bytes(tensor, sizes)
+        whole = _up(size + lead_bytes, PAGE_BYTES)
+        start = offset + (whole - _up(size, ALIGNMENT) if at_end else lead_bytes)
+        slots.append(Slot(tensor, start, size, tensor.dims(sizes), writable))
+        offset += whole + gap
     return slots
+
+
+def _up(size: int, step: int) -> int:
+    return -(-size // step) * step
 
 
 def needed_bytes(task: Task) -> int:
@@ -56,8 +74,7 @@ def needed_bytes(task: Task) -> int:
 
 def bytes_at(task: Task, sizes: Sizes) -> int:
     """Size of an arena that fits the task at these sizes."""
-    last = layout(task, sizes)[-1]
-    return last.offset + last.whole_bytes + PAGE_BYTES
+    return layout(task, sizes, at_end=True)[-1].pages[1] + PAGE_BYTES
 
 
 class Arena:
@@ -69,20 +86,37 @@ class Arena:
         os.ftruncate(self.fd, size_bytes)
         self._map = mmap.mmap(self.fd, size_bytes)
         self._bytes: NDArray[np.uint8] = np.frombuffer(self._map, dtype=np.uint8)
+        self._rng = np.random.default_rng()
+        self._filler = NAN
 
     def view(self, slot: Slot) -> NDArray[Any]:
         """The slot as an array over the shared memory itself."""
         return self._raw(slot).view(slot.tensor.dtype).reshape(slot.shape)
 
     def fill(self, slots: Sequence[Slot], inputs: Sequence[NDArray[Any]]) -> None:
-        """Write inputs, poison outputs, lay filler behind each buffer."""
+        """Write inputs, poison outputs, lay filler around each buffer."""
         values = iter(inputs)
+        self._filler = int(self._rng.choice(_FILLERS))
         for slot in slots:
             if slot.writable:
-                self._raw(slot)[:] = POISON
+                self._poison(slot)
             else:
                 self.view(slot)[...] = next(values)
-            self._tail(slot)[:] = FILLER
+            for filler in self._around(slot).values():
+                filler[:] = self._filler
+
+    def _poison(self, slot: Slot) -> None:
+        """Leave no right result in an output: NaN, ordinary numbers, or what is there moved by some items."""
+        items = self._raw(slot).view(slot.tensor.dtype)
+        kind = int(self._rng.integers(3))
+        if kind == 0 or not items.size:
+            self._raw(slot)[:] = NAN
+        elif kind == 1:
+            tile = 1 + np.abs(self._rng.standard_normal(min(_TILE, items.size))) * 3
+            items[:] = np.resize(tile, items.size).astype(items.dtype)
+        else:
+            items[:] = np.roll(items, int(self._rng.integers(1, max(items.size, 2))))
+            self._raw(slot)[: items.itemsize] = NAN  # however few or alike they are
 
     def changed(self, slots: Sequence[Slot], inputs: Sequence[NDArray[Any]]) -> str:
         """Which input is no longer what was filled in, in words; empty if none."""
@@ -93,10 +127,11 @@ class Arena:
         return ""
 
     def strayed(self, slots: Sequence[Slot]) -> str:
-        """Behind which buffer something was written, in words; empty if behind none."""
+        """Around which buffer something was written, in words; empty if around none."""
         for slot in slots:
-            if not (self._tail(slot) == FILLER).all():
-                return f"memory behind {slot.tensor.name!r} was written"
+            for where, filler in self._around(slot).items():
+                if not (filler == self._filler).all():
+                    return f"memory {where} {slot.tensor.name!r} was written"
         return ""
 
     def close(self) -> None:
@@ -108,8 +143,14 @@ class Arena:
     def _raw(self, slot: Slot) -> NDArray[np.uint8]:
         return self._bytes[slot.offset : slot.offset + slot.bytes]
 
-    def _tail(self, slot: Slot) -> NDArray[np.uint8]:
-        return self._bytes[slot.offset + slot.bytes : slot.offset + slot.whole_bytes]
+    def _around(self, slot: Slot) -> dict[str, NDArray[np.uint8]]:
+        """The rest of a buffer's pages, and the guard page on either side: a kernel could open those for itself."""
+        first, last = slot.pages
+        end = slot.offset + slot.bytes
+        return {
+            "before": self._bytes[first - mmap.PAGESIZE : slot.offset],
+            "behind": self._bytes[end : last + mmap.PAGESIZE],
+        }
 
 
 def _same_bytes(raw: NDArray[np.uint8], array: NDArray[Any]) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from foretell.errors import BadInput
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu_device import detect_cpu
 from foretell.kernels.bench.faults import WorkerFault
@@ -40,7 +41,7 @@ METHOD = (
 SEVERAL = "; median over {} pairs of fresh processes, whose intervals all lie in the one shown"
 
 
-class Unsuitable(ValueError):
+class Unsuitable(BadInput):
     """The candidate's language does not run on this device."""
 
 
@@ -56,9 +57,10 @@ class CpuBench:
     def build(self, task: Task, candidates: Sequence[Candidate]) -> list[Build]:
         for candidate in candidates:
             if candidate.language not in self.device.languages:
-                raise Unsuitable(
+                what = (
                     f"{self.device.name} runs {', '.join(self.device.languages)}; the candidate is {candidate.language}"
                 )
+                raise Unsuitable(what, "a source in a language that this device runs", "foretell doctor")
         return cpp.build_all(task, candidates)
 
     def measure(

@@ -6,7 +6,7 @@ direction often enough for their errors to add up in a sum instead of averaging 
 
 No part of a row tells what the rest holds: runs of drawn place and length are of the other kind, and single items that
 decide the result, such as one beyond the usual range, are planted in every row. What single operations need beyond
-that is in `hazards`.
+that is in `hazards` and `magnitudes`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.kernels.bench.hazards import add_hazards
+from foretell.kernels.bench.hazards import add_hazards, add_last_hazards, places
+from foretell.kernels.bench.magnitudes import rescale
 from foretell.kernels.task import Sizes, Task, Tensor, evaluate_size, fill_array
 
 OTHER_SHARE = 0.75  # of the slices: work that some data would make superfluous must not decide what a kernel is worth
@@ -49,11 +50,13 @@ _OF_ANY_LENGTH, _LONGEST = 2, 4096
 _OWN_LEANINGS = 32  # rows that lean by themselves; the others do as their columns do
 
 
-def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """New inputs of a task, by name."""
+def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
+    """New inputs of a task, by name, and the factor of the absolute tolerance for each item of its output."""
     arrays = {tensor.name: _mixed(tensor, sizes, rng) for tensor in task.inputs}
     add_hazards(task.name, arrays, rng)
-    return arrays
+    scale = rescale(task.name, arrays, sizes, rng)
+    add_last_hazards(task.name, arrays, rng)
+    return arrays, scale
 
 
 def _mixed(tensor: Tensor, sizes: Sizes, rng: np.random.Generator) -> NDArray[Any]:
@@ -72,7 +75,7 @@ def _mixed(tensor: Tensor, sizes: Sizes, rng: np.random.Generator) -> NDArray[An
     if tensor.fill == "wide":
         small = np.flatnonzero(chosen)
         far = rng.permutation(small)[: -(-len(small) // _ONE_IN)]
-        rows[far, rng.integers(0, rows.shape[1], size=len(far))] = rng.uniform(*_FAR, size=len(far))
+        rows[far, places(len(far), rows.shape[1], rng)] = rng.uniform(*_FAR, size=len(far))
     return array
 
 

@@ -15,6 +15,7 @@ LAST_WORDS_BYTES = 1024
 _FORBIDDEN = re.compile(r"s (\d{1,6})\n")
 _STRAYED = re.compile(r"g (\d{1,18}) (\d{1,2})\n")
 _BAD_ACCESS = re.compile(r"v (-?\d{1,20}) (\d{1,2})\n")
+_REGISTERS = "r\n"
 _NOT_LOADED = re.compile(r"e ([ -~]{1,490})\n")
 _NO_PATH_OR_SYMBOL = re.compile(r"[^\w .,:;/+@$()'`~-]", re.ASCII)  # a message is not markup
 
@@ -55,6 +56,9 @@ def fault(
         return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
     if match := _BAD_ACCESS.fullmatch(text):
         return WorkerFault(Status.CRASH, f"{_signal_name(int(match[2]))} at address {match[1]}")
+    if text == _REGISTERS:
+        what = "changed registers, the stack's place or the rounding mode that it must leave as its caller had them"
+        return WorkerFault(Status.CRASH, what)
     if not loaded and (match := _NOT_LOADED.fullmatch(text)):
         return WorkerFault(Status.LAUNCH_ERROR, f"could not be loaded: {_NO_PATH_OR_SYMBOL.sub('?', match[1])}")
     return spoke_up()

@@ -18,11 +18,13 @@ Array = NDArray[Any]
 Hazard = Callable[[Mapping[str, Array], np.random.Generator], None]
 _ONE_IN = 8  # rows, columns or slices are chosen, one at least
 _ITEMS_PER_PLANT, _FEWEST_PLANTS = 1024, 8
-_LARGEST_LOGARITHM = 100  # of a factor, so that numbers of a few thousand stay finite
+_LARGEST_EXPONENT = 127  # of a finite number
+_MOSTLY, _MOSTLY_ONE_IN = (0.8, 1.0), 4  # of all items, that have one value in one set in so many
 # Means of rows, as whole numbers; times the longest row, 16384, this is below 2^24.
 _MEANS = (300.0, 1000.0)
 _NORMAL_RATIO, _WHOLE_RATIO = 2700.0, 150.0
 _ENDING = 64  # one item in so many is at the end of a row of one number
+_LEFT = 0.04  # of the sum of weights times their logarithm: a divergence of rows next to each other
 _SHORT = 32  # rows of fewer items have no large mean
 
 
@@ -30,6 +32,19 @@ def add_hazards(name: str, arrays: Mapping[str, Array], rng: np.random.Generator
     """Change the inputs of the operation `name` in place."""
     for hazard in _HAZARDS.get(name, ()):
         hazard(arrays, rng)
+
+
+def add_last_hazards(name: str, arrays: Mapping[str, Array], rng: np.random.Generator) -> None:
+    """The same for what must not be changed any more by other magnitudes."""
+    for hazard in _LAST_HAZARDS.get(name, ()):
+        hazard(arrays, rng)
+
+
+def places(rows: int, length: int, rng: np.random.Generator) -> Array:
+    """A place in each of so many rows: the first item of one, the last of another, any of the others."""
+    found = rng.integers(0, length, size=rows)
+    found[:1], found[1:2] = 0, length - 1
+    return found
 
 
 def _some(count: int, rng: np.random.Generator) -> Array:
@@ -64,7 +79,29 @@ def _orders(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> 
     rows[mixed] *= rng.choice((-1, 1), size=rows[mixed].shape)
     large = np.unique(np.concatenate((negative[::2], mixed[::2], _some(len(rows), rng))))
     shape = (len(large), *(1 for _ in rows.shape[1:]))
-    rows[large] *= np.exp2(rng.integers(0, _LARGEST_LOGARITHM, size=shape)).astype(rows.dtype)
+    room = _LARGEST_EXPONENT - np.frexp(np.abs(rows[large]).max(axis=tuple(range(1, rows.ndim)), initial=1))[1]
+    least = np.where(rng.random(len(large)) < 0.5, room, 0)  # every second one as large as can be
+    least[np.isin(large, negative[:1])] = room[np.isin(large, negative[:1])]
+    rows[large] = np.ldexp(rows[large], rng.integers(least, room, endpoint=True).reshape(shape).astype(np.int32))
+
+
+def _tiny(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, both: bool) -> None:
+    """Rows of subnormal numbers, and rows in which nothing is above 0 and zeros decide.
+
+    `both` says that zeros may have either sign in one row: where it is the value that counts, honest kernels give
+    either of them.
+    """
+    rows = arrays[key]
+    chosen = _some(len(rows), rng)
+    signs = rng.choice((0, 0x80000000), size=rows[chosen].shape).astype(np.uint32)
+    rows[chosen] = (rng.integers(1, 1 << 23, size=rows[chosen].shape, dtype=np.uint32) | signs).view(np.float32)
+    flat = np.setdiff1d(_some(len(rows), rng), chosen)
+    values = -np.abs(rows[flat])
+    zeros = np.where(rng.random((len(flat), 1)) < 0.5, np.float32(0), np.float32(-0.0))
+    if both:
+        zeros = np.where(rng.random(values.shape) < 0.5, np.float32(0), np.float32(-0.0))
+    places = rng.random(values.shape) < 1 / _ONE_IN
+    rows[flat] = np.where(places, zeros, values)
 
 
 def _dominated(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, axis: int = 0) -> None:
@@ -72,7 +109,7 @@ def _dominated(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, 
     rows = arrays[key] if axis == 0 else arrays[key].T
     chosen = _some(len(rows), rng)
     length = rows.shape[1]
-    rows[chosen, rng.integers(0, length, size=len(chosen))] = length * rng.uniform(1, 4, size=len(chosen))
+    rows[chosen, places(len(chosen), length, rng)] = length * rng.uniform(1, 4, size=len(chosen))
 
 
 def _signs(arrays: Mapping[str, Array], rng: np.random.Generator, key: str, axis: int = 0) -> None:
@@ -124,13 +161,19 @@ def _any_bits(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -
 
 
 def _long_run(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
-    """One value for a sixteenth to a twelfth of all items, in a row: more than a narrow counter holds."""
+    """One value for a sixteenth to a twelfth of all items, in a row: more than a narrow counter holds.
+
+    In one set in a few it is the value of most of all items, anywhere.
+    """
     values = arrays[key]
     if not values.size:
         return
     length = int(rng.integers(values.size // 16, values.size // 12 + 1))
     start = int(rng.integers(0, values.size - length + 1))
-    values[start : start + length] = values[min(start, values.size - 1)]
+    value = values[min(start, values.size - 1)]  # of no item, the last one may begin behind all
+    values[start : start + length] = value
+    if rng.integers(_MOSTLY_ONE_IN) == 0:
+        values[rng.random(values.shape, dtype=np.float32) < rng.uniform(*_MOSTLY)] = value
 
 
 def _masked(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
@@ -141,6 +184,24 @@ def _masked(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> 
     mask[:, 0] = False
     far = -np.power(10.0, rng.uniform(3, 30, size=mask.shape)).astype(rows.dtype)
     rows[chosen] = np.where(mask, far, rows[chosen])
+
+
+def _few_values(arrays: Mapping[str, Array], rng: np.random.Generator) -> None:
+    """Rows of `q` with one value, or two, and of `logp` so near that little is left of their difference.
+
+    An error of a logarithm that averages out over many values does not over these. What is left is so much that an
+    honest logarithm may be off by a few units in the last place, to the same side everywhere.
+    """
+    logp, q = arrays["logp"], arrays["q"]
+    for row in _some(len(q), rng):
+        usual = np.exp2(np.rint(np.log2(q[row].mean())))
+        values = usual * np.exp2(rng.choice((0.0, *rng.uniform(-1, 1, size=2)), size=2))
+        q[row] = rng.choice(values[: rng.integers(1, 3)], size=q.shape[1])
+        exact = q[row].astype(np.float64)
+        logarithms = np.log(exact)
+        left = _LEFT * (1 + np.abs(logarithms).max()) * rng.uniform(1, 1.5) * rng.choice((-1, 1))
+        near = rng.standard_normal(q.shape[1])  # mantissas that lean to one side would bias an honest sum
+        logp[row] = near + (exact * (logarithms - near)).sum() / exact.sum() - left
 
 
 def _flat(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
@@ -165,8 +226,8 @@ _HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
     # its columns, would magnify its permitted error.
     "bias_gelu": _of(_far_out, "x", logarithms=((3, 4), (4, 5))),
     "geglu": _of(_far_out, "x", logarithms=((3, 4), (4, 5)), share=0.5),
-    "row_max": _of(_orders, "x"),
-    "argmax": _of(_orders, "x"),
+    "row_max": (*_of(_orders, "x"), *_of(_tiny, "x", both=False)),
+    "argmax": (*_of(_orders, "x"), *_of(_tiny, "x", both=True)),
     "max_pool2d": _of(_orders, "x"),
     **dict.fromkeys(("row_sum", "row_mean", "row_var"), (*_of(_dominated, "x"), *_of(_signs, "x"))),
     **dict.fromkeys(("prefix_sum", "exclusive_cumsum", "reverse_cumsum"), _of(_signs, "x")),
@@ -179,6 +240,11 @@ _HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
     **dict.fromkeys(("transpose", "permute_021", "flip_columns"), _of(_any_bits, "x")),
     "embedding": _of(_any_bits, "table"),
     "histogram": _of(_long_run, "values"),
-    **dict.fromkeys(("softmax", "log_softmax", "softmax_scaled", "row_logsumexp"), _of(_masked, "x")),
     **dict.fromkeys(("sobel", "stencil9", "stencil5", "jacobi_source"), _of(_flat, "x")),
+}
+
+_LAST_HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
+    **dict.fromkeys(("softmax", "log_softmax", "softmax_scaled", "row_logsumexp"), _of(_masked, "x")),
+    "cross_entropy": _of(_masked, "logits"),
+    "kl_div_rows": (_few_values,),
 }

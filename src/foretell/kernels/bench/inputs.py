@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.bench.distributions import draw_inputs
+from foretell.kernels.bench.secret import Secret
 from foretell.kernels.profiles import TASK_LIMITS
 from foretell.kernels.task import Oracle, Task, Tolerance, Workload, tensor_bytes
 from foretell.kernels.tasks import cpu
 
 POOL_BYTES = 512 << 20  # of input sets kept for the next candidate, with what they must give
+MOST_OWN_SEED = 1 << 32  # beyond this a user's generator may refuse a seed
 _WITH_ORACLE = 4  # one in so many timed runs is judged by the oracle, the others by the reference on the same inputs
 
 
@@ -37,29 +39,35 @@ class Expected:
     exact: bool = False
 
 
-def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance) -> Expected:
-    """|got - want| <= absolute + relative * |want| as bounds in the output's own type; integers must be equal."""
+def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance, scale: NDArray[Any] | float = 1.0) -> Expected:
+    """|got - want| <= absolute * scale + relative * |want| as bounds in the output's own type; integers are equal."""
     if np.issubdtype(np.dtype(dtype), np.integer):
         exact = want.astype(dtype)
         return Expected(want, exact, exact)
     room = np.abs(want)
     room *= tolerance.relative
-    room += tolerance.absolute
+    room += tolerance.absolute * scale
     return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype), not room.any())
 
 
 class InputSet:
     """Inputs of one workload from one seed, with what the outputs must be, computed when first asked for.
 
-    `by_oracle` says, for a timed run, that the oracle judges it, and not the reference's outputs.
+    `by_oracle` says, for a timed run, that the oracle judges it, and not the reference's outputs. `scale` is the factor
+    of the absolute tolerance for each item of the output.
     """
 
     def __init__(
-        self, inputs: Sequence[NDArray[Any]], expected: Callable[[], tuple[Expected, ...]], by_oracle: bool
+        self,
+        inputs: Sequence[NDArray[Any]],
+        expected: Callable[[], tuple[Expected, ...]],
+        by_oracle: bool,
+        scale: NDArray[Any] | float = 1.0,
     ) -> None:
         self.inputs = tuple(inputs)
         self._expected = expected
         self.by_oracle = by_oracle
+        self.scale = scale
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
@@ -80,25 +88,27 @@ def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[InputSet]
 
 def _from_library(task: Task, oracle: Oracle, workload: Workload, seed: int) -> InputSet:
     rng = np.random.Generator(np.random.SFC64(seed))
-    arrays = draw_inputs(task, workload.sizes, rng)
+    arrays, scale = draw_inputs(task, workload.sizes, rng)
     by_oracle = int(rng.integers(_WITH_ORACLE)) == 0
-    return InputSet(tuple(arrays.values()), lambda: _bounds(task, oracle(arrays, workload.sizes)), by_oracle)
+    return InputSet(
+        tuple(arrays.values()), lambda: _bounds(task, oracle(arrays, workload.sizes), scale), by_oracle, scale
+    )
 
 
-def _bounds(task: Task, outputs: Sequence[NDArray[Any]]) -> tuple[Expected, ...]:
-    return tuple(expect(o, t.dtype, task.tolerance) for o, t in zip(outputs, task.outputs, strict=True))
+def _bounds(task: Task, outputs: Sequence[NDArray[Any]], scale: NDArray[Any] | float = 1.0) -> tuple[Expected, ...]:
+    return tuple(expect(o, t.dtype, task.tolerance, scale) for o, t in zip(outputs, task.outputs, strict=True))
 
 
 class InputPool:
     """Input sets of every workload, by index, drawn when first asked for.
 
-    Seeds come from `entropy`, which a bench takes from the operating system: no candidate can know them beforehand. The
-    oldest sets are dropped once they take more than POOL_BYTES, and drawn again if they are asked for.
+    Seeds come from `secret`: nothing that a candidate has met tells of other sets. The oldest sets are dropped once
+    they take more than POOL_BYTES, and drawn again if they are asked for.
     """
 
-    def __init__(self, task: Task, entropy: int) -> None:
+    def __init__(self, task: Task, secret: Secret) -> None:
         self._task = task
-        self._entropy = entropy
+        self._secret = secret
         self._sets: OrderedDict[tuple[str, int], tuple[InputSet, int]] = OrderedDict()  # with its bytes
         self._bytes = 0
 
@@ -133,8 +143,8 @@ class InputPool:
         return max(1, min(TASK_LIMITS.sets_per_call, TASK_LIMITS.bytes_per_call // set_bytes))
 
     def _seed(self, workload: Workload, index: int) -> int:
-        name = int.from_bytes(workload.name.encode()[-8:], "big")
-        return int(np.random.SeedSequence([self._entropy, name, index]).generate_state(1)[0])
+        number = self._secret.number(workload.name, index)
+        return number % MOST_OWN_SEED if self._task.files else number
 
 
 def mismatch(got: NDArray[Any], expected: Expected) -> str:
@@ -152,11 +162,11 @@ def mismatch(got: NDArray[Any], expected: Expected) -> str:
     return f"{count} of {got.size} values are wrong; at [{where}] {values}"
 
 
-def differs(got: NDArray[Any], reference: NDArray[Any], tolerance: Tolerance) -> str:
+def differs(got: NDArray[Any], reference: NDArray[Any], tolerance: Tolerance, scale: NDArray[Any] | float = 1.0) -> str:
     """How an output differs from the reference's on the same inputs by more than the tolerance, in words; or empty.
 
     Both may be right and differ: then the oracle must decide.
     """
     if np.array_equal(got, reference):
         return ""
-    return mismatch(got, expect(np.array(reference), got.dtype.name, tolerance))
+    return mismatch(got, expect(np.array(reference), got.dtype.name, tolerance, scale))

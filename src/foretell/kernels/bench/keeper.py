@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
@@ -15,11 +16,18 @@ from foretell.kernels.languages.cpp import find_compiler
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.locations import cache_dir
 
-_SOURCES = ("keeper.cpp", "runner.cpp", "doors.cpp", "native.h")
-# What a shared object names if it uses the runner's threads, starts its own or finds such a function at run time.
-_THREADING = re.compile(
-    rb"\0(GOMP_|omp_|__kmpc_|pthread_|thrd_|_ZNSt6thread|(clone|clone3|fork|vfork|syscall|dlsym|dlvsym|dlopen)\0)"
-)
+_SOURCES = ("keeper.cpp", "runner.cpp", "calling.cpp", "doors.cpp", "native.h")
+# What a shared object names if it uses the runner's threads; if it starts its own, or finds functions at run time.
+_OPENMP = re.compile(rb"\0(GOMP_|omp_|__kmpc_)")
+_THREADING = re.compile(rb"\0(pthread_|thrd_|_ZNSt6thread|(clone|clone3|fork|vfork|syscall|dlsym|dlvsym|dlopen)\0)")
+
+
+class Threads(IntEnum):
+    """Which threads a candidate's process may have, as the keeper is told."""
+
+    NONE = 0  # but the main one
+    OWN = 1  # what it starts
+    POOL = 2  # OpenMP's too, which wait for work before anything foreign runs
 
 
 @cache
@@ -52,9 +60,13 @@ def call_names() -> dict[int, str]:
     return {int(number): name for number, name in (line.split(" ", 1) for line in listed.splitlines())}
 
 
-def is_serial(artifact: Path) -> bool:
-    """Whether a built kernel names nothing that would start or reach another thread.
+def threads_of(artifact: Path) -> Threads:
+    """What a built kernel names.
 
-    The process of such a kernel may start none, so its time on a core is all that it took.
+    The process of one that names nothing which would start or reach another thread may start none, so its time on a
+    core is all that it took.
     """
-    return _THREADING.search(artifact.read_bytes()) is None
+    content = artifact.read_bytes()
+    if _OPENMP.search(content):
+        return Threads.POOL
+    return Threads.OWN if _THREADING.search(content) else Threads.NONE

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from foretell.kernels.bench.runs import Run
-from foretell.kernels.bench.statistics import disturbed_timing, spread, surely_below, tight_enough, timing
+from foretell.kernels.bench.statistics import disturbed_timing, ranks_below, spread, surely_below, tight_enough, timing
 from foretell.kernels.measurement import Timing
 from foretell.kernels.profiles import BenchEffort
 
+_CHOSEN = 1.15  # losing a core costs a run some time on it too: its caches are cold
 Columns = tuple[list[float], list[float]]
 
 
@@ -33,7 +34,8 @@ class Pairs:
     """The pairs of one workload so far, and the decisions that follow from them.
 
     A kernel on one thread is timed by its time on a core. While the machine is `contended`, pairs in which one on
-    several threads lost a core do not count. If too few others could be had, all of them count after all.
+    several threads lost a core do not count. If too few others could be had, or if the candidate has less to do in
+    those that would count, all of them count after all: which runs are held up is no choice of its own.
     """
 
     effort: BenchEffort
@@ -42,7 +44,10 @@ class Pairs:
 
     @property
     def undisturbed(self) -> list[Pair]:
-        return [pair for pair in self.taken if not (self.contended and pair.held_up)]
+        if not self.contended:
+            return self.taken
+        kept = [pair for pair in self.taken if not pair.held_up]
+        return self.taken if _are_chosen(kept, [pair for pair in self.taken if pair.held_up]) else kept
 
     @property
     def counted(self) -> list[Pair]:
@@ -106,6 +111,14 @@ class Pairs:
         pairs = self.undisturbed
         half_width = self.effort.busy_half_width if self.contended else self.effort.half_width
         return len(pairs) >= self.effort.fewest_pairs and tight_enough(*_times(pairs), half_width)
+
+
+def _are_chosen(kept: Sequence[Pair], dropped: Sequence[Pair]) -> bool:
+    """Whether the candidate's time on a core, beside the reference's, is clearly less in the pairs that are kept."""
+    if not kept or not dropped:
+        return False
+    less, more = ([pair.candidate.cpu_us / pair.reference.cpu_us for pair in pairs] for pairs in (kept, dropped))
+    return float(np.median(more)) > _CHOSEN * float(np.median(less)) and ranks_below(less, more)
 
 
 def _times(pairs: Sequence[Pair]) -> Columns:

@@ -10,7 +10,7 @@ from foretell.kernels.bench.arena import bytes_at, needed_bytes
 from foretell.kernels.task import Task, Workload
 
 _SHARE = 16  # of a size, by one part in which it is lowered at most, but by 1 at least
-_MOST_BYTES = 1 << 20  # of inputs and outputs at sizes drawn from anywhere
+_SMALL_BYTES = 1 << 20  # of inputs and outputs at sizes drawn from anywhere, but for one of them
 _TRIES = 64
 
 
@@ -35,21 +35,24 @@ def _lowered(workload: Workload, named: set[str], rng: np.random.Generator) -> W
 
 
 def anywhere(task: Task, count: int, rng: np.random.Generator) -> list[Workload]:
-    """Up to `count` workloads of any sizes between the least and the largest that are named, small ones in all.
+    """Up to `count` workloads of any sizes between the least and the largest that are named.
 
-    The logarithm of each size is even. None for a user's operation.
+    The logarithm of each size is even. All but one are small; that one takes as much memory as the largest that is
+    named at most. None for a user's operation.
     """
     if task.files:
         return []
     every = [workload.sizes for workload in (*task.workloads, *task.extra)]
     bounds = {name: (min(s[name] for s in every), max(s[name] for s in every)) for name in task.sizes}
-    most_bytes = min(_MOST_BYTES, needed_bytes(task))
-    found: list[Workload] = []
+    most_bytes = needed_bytes(task)
+    small: list[Workload] = []
+    large: list[Workload] = []
     for _ in range(_TRIES):
         drawn = {name: _between(low, high, rng) for name, (low, high) in bounds.items()}
-        if len(found) < count and bytes_at(task, drawn) <= most_bytes:
-            found.append(Workload(drawn))
-    return found
+        size_bytes = bytes_at(task, drawn)
+        if size_bytes <= most_bytes:
+            (small if size_bytes <= _SMALL_BYTES else large).append(Workload(drawn))
+    return [*large[:1], *small][:count]
 
 
 def _between(low: int, high: int, rng: np.random.Generator) -> int:

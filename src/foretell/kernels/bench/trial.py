@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.kernels.bench.arena import layout, needed_bytes
+from foretell.kernels.bench.arena import ALIGNMENT, PAGE_BYTES, Slot, layout, needed_bytes
 from foretell.kernels.bench.cpu_device import probed_again
 from foretell.kernels.bench.faults import WorkerFault
 from foretell.kernels.bench.inputs import InputPool, InputSet, differs, draw, mismatch
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.runs import Run
+from foretell.kernels.bench.secret import Secret
 from foretell.kernels.bench.sizes import anywhere, nearby
 from foretell.kernels.bench.statistics import combine
 from foretell.kernels.bench.worker import BUSY_SHARE, Worker
@@ -28,6 +29,7 @@ from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.task import Task, Workload
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 
+_EXTRA_SEEDS = 2  # sets on which shapes that are not timed are checked
 _FEWEST_ITEMS = 16  # of inputs that differ for another seed
 
 
@@ -43,6 +45,14 @@ def _are_alike(first: Sequence[NDArray[Any]], second: Sequence[NDArray[Any]]) ->
     return items >= _FEWEST_ITEMS and all(map(np.array_equal, first, second))
 
 
+def _met(seeds: int) -> list[tuple[int, bool]]:
+    """The sets of inputs that a workload is checked on, and whether they lie at the end of their pages.
+
+    The first one comes twice in the same place: whatever a kernel remembers, it must write its outputs.
+    """
+    return [(0, False), (0, False), *((index, True) for index in range(min(1, seeds - 1), seeds))]
+
+
 class ReferenceFault(Exception):
     """The reference's own process failed: the machine's fault, not the candidate's."""
 
@@ -52,9 +62,9 @@ class Bay:
 
     def __init__(self, task: Task, effort: BenchEffort, entropy: int) -> None:
         self.task = task
-        self.pool = InputPool(task, entropy)
-        self.nearby = nearby(task, entropy)
-        self._rng = np.random.default_rng([entropy, 1])
+        self._secret = Secret(entropy)
+        self.pool = InputPool(task, self._secret)
+        self.nearby = nearby(task, self._secret.number("nearby"))
         reference = Candidate(task.key, "cpp", task.references["cpp"], Origin("reference"))
         built = cpp.build(task, reference)
         if not built.ok or built.artifact is None:
@@ -83,9 +93,13 @@ class Bay:
 
     def surprises(self, count: int) -> list[tuple[Workload, InputSet]]:
         """Input sets of sizes that were never drawn before."""
-        found = anywhere(self.task, count, self._rng)
-        seeds = [int(self._rng.integers(1 << 32)) for _ in found]
+        found = anywhere(self.task, count, np.random.default_rng(self._secret.next()))
+        seeds = [self._secret.next() for _ in found]
         return [(each, draw(self.task, each, [seed])[0]) for each, seed in zip(found, seeds, strict=True)]
+
+    def drawn_number(self, below: int) -> int:
+        """A number from 0 on that no candidate can foresee."""
+        return self._secret.next() % below
 
     def renew(self) -> None:
         """Put the reference into a new process. Raises WorkerFault if it does not start."""
@@ -110,25 +124,28 @@ class Trial:
         self.busy_s = 0.0
 
     def judge(self, worker: Worker) -> Measurement:
-        for workload in self._task.extra:
-            for index in range(2):
-                failure = self._check(worker, workload, index, self._effort.run_timeout_s)
-                if failure:
-                    return failure
-                self._charge(worker, workload)
-        for workload, unnamed in zip(self._task.workloads, self._bay.nearby, strict=True):
-            places = [(workload, index) for index in range(self._effort.check_seeds)]
-            for place, index in (*places, (unnamed, 0)) if unnamed else places:
-                failure = self._check(worker, place, index, self._limit_s(workload))
-                if failure:
-                    return failure
-                self._charge(worker, workload)
-        for workload, drawn in self._bay.surprises(self._effort.surprises):
-            failure = self._check_set(worker, workload, drawn, self._effort.run_timeout_s)
+        for workload, drawn, at_end, timed in self._checks():
+            limit_s = self._effort.run_timeout_s if timed is None else self._limit_s(timed)
+            failure = self._check(worker, workload, layout(self._task, workload.sizes, at_end), drawn, limit_s)
             if failure:
                 return failure
-            self._charge(worker, workload)
+            self._charge(worker, workload if timed is None else timed)
         return self._time(worker)
+
+    def _checks(self) -> Iterator[tuple[Workload, InputSet, bool, Workload | None]]:
+        """What a candidate is called on before it is timed: sizes, inputs, whether they lie at the end of their pages,
+        and the timed workload of about these sizes."""
+        pool = self._bay.pool
+        for workload in self._task.extra:
+            for index, at_end in _met(_EXTRA_SEEDS):
+                yield workload, pool.get(workload, index), at_end, None
+        for workload, unnamed in zip(self._task.workloads, self._bay.nearby, strict=True):
+            for index, at_end in _met(self._effort.check_seeds):
+                yield workload, pool.get(workload, index), at_end, workload
+            if unnamed:
+                yield unnamed, pool.get(unnamed, 0), True, workload
+        for number, (workload, drawn) in enumerate(self._bay.surprises(self._effort.surprises)):
+            yield workload, drawn, number % 2 == 1, None
 
     def _charge(self, worker: Worker, workload: Workload) -> None:
         """Allow for one more call. Raises WorkerFault if all calls together have taken too long."""
@@ -143,42 +160,41 @@ class Trial:
     def _limit_s(self, workload: Workload) -> float:
         return max(self._effort.run_timeout_s, self._effort.slowest_ratio * self._bay.reference_s[workload.name])
 
-    def _check(self, worker: Worker, workload: Workload, index: int, limit_s: float) -> Measurement | None:
-        return self._check_set(worker, workload, self._bay.pool.get(workload, index), limit_s)
-
-    def _check_set(self, worker: Worker, workload: Workload, drawn: InputSet, limit_s: float) -> Measurement | None:
-        """None when the outputs are right and nothing was written behind the buffers; else the failure.
+    def _check(
+        self, worker: Worker, workload: Workload, slots: Sequence[Slot], drawn: InputSet, limit_s: float
+    ) -> Measurement | None:
+        """None when the outputs are right and nothing was written around the buffers; else the failure.
 
         Raises WorkerFault if the process ended or changed its inputs.
         """
-        slots = layout(self._task, workload.sizes)
         worker.arrange(slots, workload.sizes)
         worker.arena.fill(slots, drawn.inputs)
         worker.call(limit_s)
-        self._compare_inputs(worker, workload, drawn)
-        return self._verdict(worker, workload, drawn, None)
+        self._compare_inputs(worker, workload, slots, drawn)
+        return self._verdict(worker, workload, slots, drawn, None)
 
-    def _compare_inputs(self, worker: Worker, workload: Workload, drawn: InputSet) -> None:
+    def _compare_inputs(self, worker: Worker, workload: Workload, slots: Sequence[Slot], drawn: InputSet) -> None:
         """Raises WorkerFault if the inputs of the last call are not what they were before it."""
-        changed = worker.arena.changed(layout(self._task, workload.sizes), drawn.inputs)
+        changed = worker.arena.changed(slots, drawn.inputs)
         if changed:
             raise WorkerFault(Status.CHEAT, f"{changed} at {workload.name}")
 
     def _verdict(
-        self, worker: Worker, workload: Workload, drawn: InputSet, reference: Worker | None
+        self, worker: Worker, workload: Workload, slots: Sequence[Slot], drawn: InputSet, reference: Worker | None
     ) -> Measurement | None:
-        """None when the outputs are right and nothing was written behind the buffers; else the failure.
+        """None when the outputs are right and nothing was written around the buffers; else the failure.
 
         The oracle decides. Where there is a reference that ran on the same inputs, agreeing with it is enough.
         """
-        slots = layout(self._task, workload.sizes)
         strayed = worker.arena.strayed(slots)
         if strayed:
             return Measurement(Status.WRONG, f"{strayed} at {workload.name}")
         for number, slot in enumerate(slots[len(self._task.inputs) :]):
             got = worker.arena.view(slot)
-            if reference is not None and not differs(got, reference.arena.view(slot), self._task.tolerance):
-                continue
+            if reference is not None:
+                other = reference.arena.view(slot)
+                if not differs(got, other, self._task.tolerance, drawn.scale):
+                    continue
             wrong = mismatch(got, drawn.expected[number])
             if wrong:
                 return Measurement(Status.WRONG, f"output {slot.tensor.name!r} at {workload.name}: {wrong}")
@@ -194,6 +210,9 @@ class Trial:
             if isinstance(result, Measurement):
                 return result
             pairs, stopped = result
+            failure = self._met_again(worker, workload, len(pairs.taken))
+            if failure:
+                return failure
             timings.append(pairs.timing(workload.name))
             too_fast = self._beyond_physics(workload, pairs.candidate_us * 1e-6)
             if too_fast:  # or the device's figures were taken on a busy machine: look again before accusing anyone
@@ -207,6 +226,15 @@ class Trial:
         return Measurement(
             Status.OK, "", speedup, low, high, tuple(timings), stopped, conditions=self._conditions(taken)
         )
+
+    def _met_again(self, worker: Worker, workload: Workload, timed: int) -> Measurement | None:
+        """Check a candidate on a set that it has met before, somewhere else: nobody can foresee which one and where."""
+        drawn = self._bay.pool.get(workload, self._bay.drawn_number(self._effort.check_seeds + timed))
+        lead_bytes = ALIGNMENT * (1 + self._bay.drawn_number(PAGE_BYTES // ALIGNMENT - 1))
+        slots = layout(self._task, workload.sizes, lead_bytes=lead_bytes)
+        failure = self._check(worker, workload, slots, drawn, self._limit_s(workload))
+        self._charge(worker, workload)
+        return failure
 
     def _conditions(self, taken: Sequence[Pairs]) -> dict[str, Any]:
         """What state the machine was in while timing, for whoever reads the measurement."""
@@ -256,7 +284,8 @@ class Trial:
             reference_run = self._reference_call(workload, drawn)
             candidate_run = self._timed_call(worker, workload, drawn)
         pairs.taken.append(Pair(reference_run, candidate_run))
-        return self._verdict(worker, workload, drawn, None if drawn.by_oracle else reference)
+        slots = layout(self._task, workload.sizes)
+        return self._verdict(worker, workload, slots, drawn, None if drawn.by_oracle else reference)
 
     def _reference_call(self, workload: Workload, drawn: InputSet) -> Run:
         try:
@@ -271,10 +300,10 @@ class Trial:
             first = self._bay.pool.get(workload, 0)
             worker.arena.fill(slots, first.inputs)
             worker.call(self._limit_s(workload))
-            self._compare_inputs(worker, workload, first)
+            self._compare_inputs(worker, workload, slots, first)
         worker.arena.fill(slots, drawn.inputs)
         run = worker.timed_call(self._limit_s(workload))
-        self._compare_inputs(worker, workload, drawn)
+        self._compare_inputs(worker, workload, slots, drawn)
         self.busy_s += run.time_us * 1e-6
         return run
 

@@ -22,6 +22,7 @@ import numpy as np
 from foretell.kernels.bench import accounts, keeper
 from foretell.kernels.bench.arena import Arena, Slot
 from foretell.kernels.bench.faults import LAST_WORDS_BYTES, WorkerFault, fault, spoke_up
+from foretell.kernels.bench.keeper import Threads
 from foretell.kernels.bench.runs import Run, serial_run, threaded_run
 from foretell.kernels.contention import Watch, usable_cores
 from foretell.kernels.measurement import Status
@@ -29,6 +30,7 @@ from foretell.kernels.sandbox import bubblewrapped, scrubbed_environment
 from foretell.kernels.task import Sizes
 
 START_TIMEOUT_S = 10.0
+ARRANGE_TIMEOUT_S = 2.0  # it takes some microseconds
 BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
 # A worker that others keep from the processors may take this many times its limit, or this long if that is more.
 STARVED_PATIENCE = 5
@@ -47,8 +49,10 @@ _EMPTY_FIRST = 16
 # Those that wait spin, so that the next parallel region finds them; between calls the whole process is stopped.
 _THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads", "OMP_WAIT_POLICY": "active"}
 _TIMES = re.compile(r"(?:t( \d{1,15}){4}|e( \d{1,15}){2})")
-# Empty calls of all workers of this process, serial or not: they hold no candidate, so all are alike.
-_EMPTY: dict[bool, deque[tuple[float, ...]]] = {True: deque(maxlen=64), False: deque(maxlen=512)}
+# Empty calls of all workers of this process by their threads: they hold no candidate, so all are alike.
+_EMPTY: dict[Threads, deque[tuple[float, ...]]] = {
+    each: deque(maxlen=64 if each is Threads.NONE else 512) for each in Threads
+}
 _ENDED = re.compile(r"([xk]) (\d{1,3})")
 
 
@@ -61,7 +65,8 @@ class Worker:
 
     def __init__(self, artifact: Path, arena_bytes: int) -> None:
         self.arena = Arena(arena_bytes)
-        self.serial = keeper.is_serial(artifact)
+        self._threads = keeper.threads_of(artifact)
+        self.serial = self._threads is Threads.NONE
         # In calls so far, by the clock, less what it, its keeper and the judge waited for a core that others had.
         self.spent_s = 0.0
         self._slots: Sequence[Slot] = ()
@@ -87,9 +92,9 @@ class Worker:
             self._answer("o", START_TIMEOUT_S)
             self._loaded = True
             self._descent = accounts.descent(self._process.pid) if self._process else []
-            while len(_EMPTY[self.serial]) < _EMPTY_FIRST:
+            while len(_EMPTY[self._threads]) < _EMPTY_FIRST:
                 self._tell("E")
-                _EMPTY[self.serial].append(self._times(self._answer("e", START_TIMEOUT_S)))
+                _EMPTY[self._threads].append(self._times(self._answer("e", START_TIMEOUT_S)))
         except WorkerFault:
             self.close()
             raise
@@ -97,7 +102,7 @@ class Worker:
     def _start(self, artifact: Path, descriptors: Sequence[int], arena_bytes: int) -> None:
         program = keeper.program()
         limit = ADDRESS_BYTES + ADDRESS_BYTES_PER_CORE * (os.cpu_count() or 1) + arena_bytes
-        numbers = [*descriptors, arena_bytes, limit, int(self.serial)]
+        numbers = [*descriptors, arena_bytes, limit, int(self._threads)]
         command = [str(program), str(artifact), *map(str, numbers)]
         try:
             self._process = subprocess.Popen(
@@ -118,8 +123,7 @@ class Worker:
         self._slots = slots
         parts = [f"A {len(slots)}"] + [f"{s.offset} {s.bytes} {int(s.writable)}" for s in slots]
         parts += [str(len(sizes)), *(str(value) for value in sizes.values())]
-        self._tell(" ".join(parts))
-        self._answer("a", START_TIMEOUT_S)
+        self._called(" ".join(parts), "a", ARRANGE_TIMEOUT_S)
 
     def call(self, timeout_s: float) -> None:
         """Call the kernel once."""
@@ -129,7 +133,7 @@ class Worker:
         """Push the arguments' memory out of every cache, then call the kernel once and time it."""
         before = {} if self.serial else accounts.threads(self.pid)
         wall_us, cpu_us, *empty_us = self._times(self._called("T", "t", timeout_s))
-        empty = _EMPTY[self.serial]
+        empty = _EMPTY[self._threads]
         empty.append(tuple(empty_us))
         empty_wall_us, empty_cpu_us = np.quantile(empty, EMPTY_QUANTILE[self.serial], axis=0).tolist()
         if self.serial:
@@ -139,7 +143,7 @@ class Worker:
         return threaded_run(wall_us, cpu_us, empty_wall_us, used, usable_cores())
 
     def _called(self, order: str, kind: str, timeout_s: float) -> str:
-        """The keeper's reply to an order to call the kernel."""
+        """The keeper's reply to an order that lets the candidate's process go on; what it took counts."""
         started, waited_s, own_s = time.monotonic(), self._waited_s(), self._beside_s()
         self._tell(order)
         reply = self._answer(kind, timeout_s)

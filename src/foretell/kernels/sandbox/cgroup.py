@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -67,12 +67,52 @@ def make(processes: int, memory_bytes: int | None = None) -> list[Path]:
             else:
                 version_2 = (group / "memory.max").exists()
                 (group / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(memory_bytes))
+                with suppress(OSError):  # version 2 of newer kernels: all of a job ends, not the process that asked
+                    (group / "memory.oom.group").write_text("1")
         except OSError:
             with suppress(OSError):
                 group.rmdir()
             continue
         made.append(group)
     return list(dict.fromkeys(made))
+
+
+class Groups:
+    """The control groups of one job, which its supervisor enters by descriptors; none where there can be none."""
+
+    def __init__(self, threads: int, memory_bytes: int, wanted: bool = True) -> None:
+        self._groups = make(threads, memory_bytes) if wanted else []
+
+    @contextmanager
+    def doors(self) -> Iterator[list[int]]:
+        """Descriptors of the files by which a process enters the groups."""
+        opened: list[int] = []
+        try:
+            for group in self._groups:
+                with suppress(OSError):
+                    opened.append(os.open(group / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+            yield opened
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel ended a process in the groups for want of memory."""
+        for group in self._groups:
+            for name in ("memory.events", "memory.oom_control"):  # of version 2 and 1
+                with suppress(OSError, ValueError, IndexError):
+                    counts = [line.split() for line in (group / name).read_text().splitlines()]
+                    if any(key == "oom_kill" and int(count) > 0 for key, count in counts):
+                        return True
+        return False
+
+    def remove(self) -> None:
+        """Kill whatever is left in the groups, and remove them."""
+        groups, self._groups = self._groups, []
+        remove(groups)
+
+    def __del__(self) -> None:
+        self.remove()
 
 
 def remove(groups: Sequence[Path]) -> None:

@@ -29,7 +29,8 @@ OUTPUT_BYTES = 16 << 20
 END_TIMEOUT_S = 10.0
 FAILED = 125
 _REPORT_BYTES = 1 << 16
-_DRIVERS_WORDS = "CPU time limit exceeded"
+_DRIVERS_WORDS, _NO_ROOM = "CPU time limit exceeded", "No space left on device"
+_NEARLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Finished:
     """How a tool ended; `stdout` and `stderr` are cut at OUTPUT_BYTES.
 
     `timed_out`: it used up its CPU time. `starved`: it was stopped before that, for lack of a processor. `broken`: the
-    sandbox itself failed, in words; nothing was run. `cut`: `stdout` is not all that it printed.
+    sandbox itself failed, in words; nothing was run. `cut`: `stdout` is not all that it printed. `out_of_room`: it
+    failed for want of room on the disk.
     """
 
     returncode: int
@@ -47,10 +49,7 @@ class Finished:
     starved: bool = False
     broken: str = ""
     cut: bool = False
-
-    @property
-    def out_of_room(self) -> bool:
-        return self.returncode != 0 and "No space left on device" in self.stderr
+    out_of_room: bool = False
 
 
 def run(
@@ -104,9 +103,21 @@ def run_in(
     if report.get("reason"):
         texts[1] += f"\nstopped: it took more {report['reason']} than it may"
     # A compiler's driver, a shell or bubblewrap reports the signal that ended its child in a way of its own.
-    told_by_driver = status != 0 and _DRIVERS_WORDS in texts[1]
+    # Its words may be the source's own, so what they say has to be so.
+    used_up = report.get("cpu_s", 0.0) >= _NEARLY * limits.cpu_s
+    told_by_driver = status != 0 and _DRIVERS_WORDS in texts[1] and used_up
     timed_out = status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) or told_by_driver
-    return Finished(status, texts[0], texts[1], timed_out, starved, str(report.get("failed", "")), cut)
+    no_room = status != 0 and _NO_ROOM in texts[1] and _is_full(writable, limits)
+    return Finished(status, texts[0], texts[1], timed_out, starved, str(report.get("failed", "")), cut, no_room)
+
+
+def _is_full(folder: Path | None, limits: Limits) -> bool:
+    """Whether there is less room in a folder than a command may want."""
+    try:
+        found = os.statvfs(folder or "/")
+    except OSError:
+        return True
+    return found.f_bavail * found.f_frsize < limits.file_bytes or (found.f_files > 0 and found.f_favail == 0)
 
 
 class Process:

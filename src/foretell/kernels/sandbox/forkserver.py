@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -25,7 +26,7 @@ from typing import Any
 from foretell.kernels.profiles import BUILDER_LIMITS, Limits
 from foretell.kernels.sandbox import cgroup
 from foretell.kernels.sandbox.allowed import gpu_devices, gpu_files, import_path, python_paths, system_paths
-from foretell.kernels.sandbox.jobs import STATUS_TIMEOUT_S, Conversation, Ending, Job, JobFailed
+from foretell.kernels.sandbox.jobs import KEEP_BYTES, STATUS_TIMEOUT_S, Conversation, Ending, Job, JobFailed
 from foretell.kernels.sandbox.kinds import Kind, required
 from foretell.kernels.sandbox.specification import (
     Specification,
@@ -33,11 +34,12 @@ from foretell.kernels.sandbox.specification import (
     gpu_environment,
     scrubbed_environment,
 )
+from foretell.kernels.walls.room import remove
 from foretell.kernels.walls.serve import MESSAGE_BYTES
 
 START_TIMEOUT_S = 300.0  # on a machine that is not busy it takes a tenth
 _SERVER_LIMITS = Limits()
-_MOST_PROCESSES = 2048  # of all its jobs together, threads counted: a last resort
+_MOST_THREADS = 1024  # of one job, or of the server itself: a last resort
 
 
 class ForkServer:
@@ -68,7 +70,7 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch: str | None = None
         self._ready = False
         self._owner = os.getpid()
         self._groups: list[Path] = []
@@ -100,8 +102,8 @@ class ForkServer:
             seed: A folder that its cache folder starts as a copy of.
         """
         told = {"function": function, "limits": asdict(limits), "keep": list(keep), "seed": str(seed or "")}
-        data, status = self._begin(told)
-        return Job(data, status, payload, limits)
+        data, status, groups = self._begin(told, limits)
+        return Job(data, status, payload, limits, groups)
 
     def converse(self, function: str, limits: Limits) -> Conversation:
         """A job that has been started and is talked with: `module:function` gets the other end of its connection.
@@ -109,26 +111,31 @@ class ForkServer:
         Of its limits, `wall_s` is the caller's business.
         """
         told = {"function": function, "limits": asdict(limits), "keep": [], "seed": "", "conversation": True}
-        return Conversation(*self._begin(told))
+        return Conversation(*self._begin(told, limits))
 
-    def _begin(self, told: Mapping[str, Any]) -> tuple[socket.socket, socket.socket]:
-        """Start a job: a socket to its process, and one to its supervisor. Raises JobFailed."""
-        message = json.dumps(told).encode()
+    def _begin(self, told: Mapping[str, Any], limits: Limits) -> tuple[socket.socket, socket.socket, cgroup.Groups]:
+        """Start a job: a socket to its process, one to its supervisor, and its control groups. Raises JobFailed."""
+        message = json.dumps({**told, "keep_bytes": KEEP_BYTES if told["keep"] else 0}).encode()
+        groups = cgroup.Groups(_MOST_THREADS, limits.memory_bytes + limits.scratch_bytes, self._kind is not None)
         data, their_data = socket.socketpair()
         status, their_status = socket.socketpair()
         try:
             with self._lock:
                 control = self._started()
                 self._wait_until_ready(control)
-                socket.send_fds(control, [message], [their_data.fileno(), their_status.fileno()])
-        except OSError as error:
+                with groups.doors() as doors:
+                    socket.send_fds(control, [message], [their_data.fileno(), their_status.fileno(), *doors])
+        except (OSError, JobFailed) as error:
             data.close()
             status.close()
+            groups.remove()
+            if isinstance(error, JobFailed):
+                raise
             raise JobFailed(Ending.NO_SERVER, f"the sandbox's server is gone: {error.strerror}") from error
         finally:
             their_data.close()
             their_status.close()
-        return data, status
+        return data, status, groups
 
     def close(self) -> None:
         """End the server and every job of it."""
@@ -145,12 +152,13 @@ class ForkServer:
 
     def _launch(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._scratch = tempfile.TemporaryDirectory(prefix="foretell-sandbox-", ignore_cleanup_errors=True)
+        self._scratch = tempfile.mkdtemp(prefix="foretell-sandbox-")
+        self._finalizer = weakref.finalize(self, _clean, self._scratch, os.getpid())
         own_files = self._kind in (Kind.BUBBLEWRAP, Kind.NAMESPACES)
         from foretell.kernels.store.locations import trusted_dir
 
         trusted = os.path.realpath(trusted_dir())
-        self._groups = cgroup.make(_MOST_PROCESSES) if self._kind is not None else []
+        self._groups = cgroup.make(_MOST_THREADS) if self._kind is not None else []
         files = (os.path.realpath(path) for path in self._data)
         base = scrubbed_environment() | (gpu_environment() if self._gpu else {})
         specification = Specification(
@@ -164,7 +172,7 @@ class ForkServer:
             server={
                 "preload": self._preload,
                 "path": import_path(),
-                "scratch": "/tmp" if own_files else os.path.realpath(self._scratch.name),
+                "scratch": "/tmp" if own_files else os.path.realpath(self._scratch),
             },
         )
         line, descriptor = command_line(specification, self._kind)
@@ -210,7 +218,13 @@ class ForkServer:
                     os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
         if self._scratch is not None and self._owner == os.getpid():
-            self._scratch.cleanup()
+            self._finalizer()
             cgroup.remove(self._groups)
         self._process = self._control = self._scratch = None
         self._ready = False
+
+
+def _clean(folder: str, owner: int) -> None:
+    """Remove the server's folder, in the process that made it alone."""
+    if os.getpid() == owner:
+        remove(folder)

@@ -16,11 +16,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from foretell.kernels.profiles import Limits
+from foretell.kernels.sandbox.cgroup import Groups
 from foretell.kernels.walls.serve import ANSWER, SIZE
 
 STATUS_TIMEOUT_S = 10.0
 DEATH_S = 2.0  # from closing its descriptors to its end a process takes milliseconds
 _HEAD_BYTES = 4 << 20
+KEEP_BYTES = 64 << 20  # of the files that come back from a job; what honest builds leave takes a few megabytes
 
 
 class Ending(StrEnum):
@@ -57,8 +59,10 @@ class Result:
 class Job:
     """A job under way. `result` waits for it, once; `cancel` ends it from another thread."""
 
-    def __init__(self, data: socket.socket, status: socket.socket, payload: bytes, limits: Limits) -> None:
-        self._data, self._status, self._payload, self._limits = data, status, payload, limits
+    def __init__(
+        self, data: socket.socket, status: socket.socket, payload: bytes, limits: Limits, groups: Groups
+    ) -> None:
+        self._data, self._status, self._payload, self._limits, self._groups = data, status, payload, limits, groups
         self._deadline = time.monotonic() + limits.wall_s
         self._cancelled = False
 
@@ -73,16 +77,18 @@ class Job:
         """The answer and the files asked for. Raises JobFailed; whatever the job started is gone by then."""
         try:
             kind, answer = self._exchange()
-            status, files = _report(self._status, self._limits.scratch_bytes, STATUS_TIMEOUT_S)
+            status, files = _report(self._status, KEEP_BYTES, STATUS_TIMEOUT_S)
         except TimeoutError as late:
             raise JobFailed(Ending.TIMED_OUT, f"did not finish within {self._limits.wall_s:g} s") from late
         finally:
             self._data.close()
             self._status.close()
+            out_of_memory = self._groups.ran_out_of_memory()
+            self._groups.remove()
         if self._cancelled:
             raise JobFailed(Ending.CANCELLED, "cancelled")
-        if kind is None or status.get("reason"):
-            raise JobFailed(*_why(status))
+        if kind is None or status.get("reason") or out_of_memory:  # the kernel may have ended only a child of it
+            raise JobFailed(*_why(status, out_of_memory))
         if kind != ANSWER:
             raise JobFailed(Ending.RAISED, answer.decode(errors="replace"))
         return Result(answer, files, float(status.get("cpu_s", 0.0)))
@@ -108,9 +114,9 @@ class Conversation:
     Foreign code may run in it: what it says is read as one reads a stranger's file, and never as a pickle.
     """
 
-    def __init__(self, data: socket.socket, status: socket.socket) -> None:
+    def __init__(self, data: socket.socket, status: socket.socket, groups: Groups) -> None:
         self.connection = Connection(data.detach())
-        self._status = status
+        self._status, self._groups = status, groups
         self._ending: tuple[Ending, str] | None = None
         self._hung_up = False
 
@@ -141,8 +147,10 @@ class Conversation:
             select.select([self._status], [], [], DEATH_S)
         self.hang_up()
         if self._ending is None:
-            self._ending = _why(_report(self._status, 0, STATUS_TIMEOUT_S)[0])
+            status = _report(self._status, 0, STATUS_TIMEOUT_S)[0]
+            self._ending = _why(status, self._groups.ran_out_of_memory())
             self._status.close()
+            self._groups.remove()
         return self._ending
 
 
@@ -164,8 +172,8 @@ def _report(channel: socket.socket, most_bytes: int, timeout_s: float) -> tuple[
         return {}, {}
 
 
-def _why(status: Mapping[str, Any]) -> tuple[Ending, str]:
-    reason, code = status.get("reason"), status.get("status")
+def _why(status: Mapping[str, Any], out_of_memory: bool = False) -> tuple[Ending, str]:
+    reason, code = status.get("reason") or ("memory" if out_of_memory else ""), status.get("status")
     match reason:
         case "memory":
             return Ending.MEMORY, "took more memory than it may"

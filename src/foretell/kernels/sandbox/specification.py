@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import marshal
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,8 @@ def bubblewrapped(command: Sequence[str], readable: Sequence[Path]) -> list[str]
 def _bubblewrap(specification: Specification) -> list[str]:
     # All namespaces; those that cannot be had (of control groups, say) are left out.
     command = ["bwrap", "--unshare-all", "--new-session", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
+    if specification.server is None and _bubblewrap_takes_sizes():
+        command += ["--size", str(specification.limits.scratch_bytes)]
     command += ["--tmpfs", "/tmp"]
     if specification.dies_with_parent:
         command.append("--die-with-parent")
@@ -118,6 +122,16 @@ def _bubblewrap(specification: Specification) -> list[str]:
     for path in specification.gpus:
         command += _bound("--dev-bind", path)
     return [*command, "--chdir", "/", "--"]
+
+
+@cache
+def _bubblewrap_takes_sizes() -> bool:
+    """Whether it is version 0.7 or newer."""
+    try:
+        done = subprocess.run(["bwrap", "--help"], capture_output=True, text=True, timeout=10.0, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return "--size" in done.stdout
 
 
 def _bound(option: str, path: str) -> Sequence[str]:

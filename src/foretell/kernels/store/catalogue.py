@@ -28,6 +28,7 @@ from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.store import lines, reservations
 from foretell.kernels.store.combine import combine, majority, pool
 from foretell.kernels.store.database import Database, OnDamage
+from foretell.kernels.store.errors import CatalogueDamaged
 from foretell.kernels.store.reservations import Holder
 from foretell.kernels.task import Task
 from foretell.kernels.typed import all_text, finite
@@ -227,8 +228,11 @@ class Catalogue:
         while ids := self._database.read(
             "SELECT id FROM measurements WHERE id > ? ORDER BY id LIMIT ?", (last, _KEYS_PER_QUERY)
         ):
-            yield from self._select("id > ? AND id <= ?", (last, ids[-1][0]))
-            last = ids[-1][0]
+            found = [number for (number,) in ids]
+            if not all(type(each) is int for each in found) or sorted({last, *found}) != [last, *found]:
+                raise CatalogueDamaged(self.path, "its rows are not in order")
+            yield from self._select("id > ? AND id <= ?", (last, found[-1]))
+            last = found[-1]
 
     def of_candidate(self, prefix: str) -> list[Row]:
         """Every row whose candidate's id begins with `prefix`, oldest first."""

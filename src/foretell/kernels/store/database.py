@@ -7,18 +7,21 @@ A connection belongs to the process that opened it: after a fork the child opens
 from __future__ import annotations
 
 import fcntl
-import itertools
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from foretell.kernels.store.errors import CatalogueBusy, CatalogueDamaged, StorageFailed, StorageFull, StoreError
 from foretell.kernels.store.lines import uninterrupted
+from foretell.received import open_plain
 
 BUSY_TIMEOUT_S = 30.0
 PAGE_CACHE_KIB = 8192
@@ -26,10 +29,14 @@ _PRIMARY_CODE = 0xFF  # the low byte of an extended result code
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-_STEPS_PER_LOOK, _MOST_LOOKS = 1_000_000, 2_000  # of SQLite's machine for one query: minutes
+_STEPS_PER_LOOK = 1_000_000  # of SQLite's machine
+_LONGEST_QUERY_S = 60.0  # of processor time
+_MOST_COPIED_BYTES = 8 << 30
+_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # at the end of a journal that names another file
 _MOST_VALUE_BYTES = 1 << 28
 _FOREIGN = """
-SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'
+SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index')
+UNION ALL SELECT 'virtual table ' || name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0
 UNION ALL SELECT 'computed column ' || c.name FROM sqlite_schema t, pragma_table_xinfo(t.name) c
 WHERE t.type = 'table' AND c.hidden <> 0
 """
@@ -43,13 +50,20 @@ class _OtherSchema(sqlite3.DatabaseError):
 OnDamage = Callable[[CatalogueDamaged, Path], None]
 
 
+def _columns(connection: sqlite3.Connection, table: str) -> dict[str, tuple[str, bool]]:
+    """The declared type of each column by name, and whether it is the key."""
+    found = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,))
+    return {name.lower(): (kind.upper(), bool(key)) for name, kind, key in found}
+
+
 class Database:
     """An SQLite file with one schema; reading does not create it.
 
     `application_id` marks the file as ours. Where the file is damaged, CatalogueDamaged is raised; with `on_damage` the
     file is set aside under another name instead, `on_damage` is called with the error and that name, and the operation
     is repeated on a new, empty file. A file with views, triggers or computed columns is damaged too: reading
-    it would run what its maker says. With `received`, no statement that writes is run on a file.
+    it would run what its maker says. With `received`, a copy of the file is read: what lies beside a database tells
+    SQLite which files to write and delete.
     """
 
     def __init__(
@@ -69,6 +83,7 @@ class Database:
         self._on_damage = on_damage
         self._received = received
         self._connection: sqlite3.Connection | None = None
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._process = 0
         self._file: tuple[int, int] | None = None
         self._lock = threading.RLock()
@@ -80,8 +95,8 @@ class Database:
             if not self.path.exists():
                 return []
             connection = self._connected()
-            looks = itertools.count(1)
-            connection.set_progress_handler(lambda: next(looks) > _MOST_LOOKS, _STEPS_PER_LOOK)
+            end_s = time.thread_time() + _LONGEST_QUERY_S
+            connection.set_progress_handler(lambda: time.thread_time() > end_s, _STEPS_PER_LOOK)
             try:
                 return connection.execute(query, values).fetchall()
             finally:
@@ -109,6 +124,8 @@ class Database:
             if self._process == os.getpid():
                 with suppress(sqlite3.Error):
                     connection.close()
+                if self._copy is not None:
+                    self._copy.cleanup()
             else:
                 _inherited.append(connection)
 
@@ -152,9 +169,10 @@ class Database:
         if self._connection is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = _identity(self.path)
-            connection = sqlite3.connect(
-                self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-            )
+            if _names_another_file(self._beside("-journal")):
+                raise CatalogueDamaged(self.path, "its journal names another file, which no journal of ours does")
+            path = self._copied() if self._received else self.path
+            connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare(connection)
             except BaseException:
@@ -162,6 +180,24 @@ class Database:
                 raise
             self._connection, self._process, self._file = connection, os.getpid(), _identity(self.path)
         return self._connection
+
+    def _copied(self) -> Path:
+        """A copy of the file and of its write-ahead log, in a folder of our own."""
+        if _size(self._beside("-journal")):
+            raise CatalogueDamaged(self.path, "a write to it was interrupted, or another process is writing to it")
+        if _size(self.path) + _size(self._beside("-wal")) > _MOST_COPIED_BYTES:
+            raise CatalogueDamaged(self.path, f"it has more than {_MOST_COPIED_BYTES} bytes")
+        self._copy = tempfile.TemporaryDirectory(prefix="foretell-received-")
+        copy = Path(self._copy.name) / "copy"
+        for suffix in ("", "-wal"):
+            source = self._beside(suffix)
+            if not suffix or _size(source):
+                with os.fdopen(open_plain(source), "rb") as file, Path(f"{copy}{suffix}").open("wb") as target:
+                    shutil.copyfileobj(file, target)
+        return copy
+
+    def _beside(self, suffix: str) -> Path:
+        return self.path.with_name(self.path.name + suffix)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # checksums find what was damaged
@@ -193,6 +229,13 @@ class Database:
         foreign = connection.execute(_FOREIGN).fetchone()
         if foreign is not None:
             raise _OtherSchema(f"it has the {foreign[0]}, which no catalogue has")
+        with closing(sqlite3.connect(":memory:")) as own:
+            own.executescript(self._schema)
+            for (table,) in own.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+                expected, found = (_columns(each, table) for each in (own, connection))
+                odd = next((name for name, kind in found.items() if expected.get(name, kind) != kind), None)
+                if odd is not None:
+                    raise _OtherSchema(f"its column {odd[:40]} of {table} is of another kind")
 
     def _marked(self, connection: sqlite3.Connection) -> bool:
         return bool(connection.execute("PRAGMA application_id").fetchone()[0] == self._application_id)
@@ -210,8 +253,21 @@ class Database:
                 number += 1
             for suffix in ("", *_SIDE_FILES):
                 with suppress(FileNotFoundError):
-                    self.path.with_name(self.path.name + suffix).rename(place.with_name(place.name + suffix))
+                    self._beside(suffix).rename(place.with_name(place.name + suffix))
             return place
+
+
+def _names_another_file(journal: Path) -> bool:
+    """Whether a rollback journal ends in the name of a super-journal, a file that SQLite reads and deletes.
+
+    Only transactions over several databases have one.
+    """
+    try:
+        with os.fdopen(open_plain(journal), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - len(_SUPER_JOURNAL)))
+            return file.read(len(_SUPER_JOURNAL)) == _SUPER_JOURNAL
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
@@ -224,6 +280,13 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

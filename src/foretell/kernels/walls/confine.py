@@ -19,19 +19,23 @@ if MYPY:
 _OWN = {
     True: ("/proc", "/etc/passwd", "/etc/group"),
     False: (
-        "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory",
+        *(f"/proc/self/{name}" for name in (
+            "auxv", "cmdline", "comm", "exe", "fd", "fdinfo", "limits", "maps", "smaps", "stat", "statm", "status",
+        )),
+        "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory",
         "/proc/driver/nvidia", "/proc/devices",
     ),
 }  # fmt: skip
 _OF_DRIVER = ("/proc/self",)  # of this very process: CUDA's driver names its threads there
-_MORE_PROCESSES = 1024
+_MORE_PROCESSES = 4096
 
 
 class Walls:
     """What holds a process in, and what it may reach of files.
 
     `namespaces`: it has its own mounts and network. `own_users`: all processes of its user namespace are its own.
-    `alone`: so are all of its process namespace. `landlock`, `seccomp`: the kernel has them. `gpus`: devices to use.
+    `alone`: so are all of its process namespace. `own_files`: so are all files that it can name and may write.
+    `landlock`, `seccomp`: the kernel has them. `gpus`: devices to use.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -42,12 +46,13 @@ class Walls:
         self.writable: tuple[str, ...] = tuple(data["writable"])
         self.gpus: tuple[str, ...] = tuple(data["gpus"])
         self.own_users: bool = data["own_users"]
-        self.alone = False
+        self.alone = self.own_files = False
 
-    def around(self, writable: tuple[str, ...], alone: bool, own_users: bool) -> Walls:
+    def around(self, writable: tuple[str, ...], alone: bool, own_users: bool, own_files: bool) -> Walls:
         """The same walls for one process: with more that it may write."""
         walls = Walls(vars(self))
         walls.writable, walls.alone, walls.own_users = (*self.writable, *writable), alone, own_users
+        walls.own_files = own_files
         return walls
 
 
@@ -64,7 +69,7 @@ def confine(walls: Walls, limits: Mapping[str, Any]) -> None:
         landlock.restrict(readable, writable, devices(walls.gpus), walls.gpus)
     if walls.seccomp:
         scoped = walls.landlock and landlock.version() >= landlock.SCOPES_SIGNALS
-        seccomp.install(walls.namespaces, walls.alone, scoped, os.getpid(), gpu=bool(walls.gpus) and scoped)
+        seccomp.install(walls.own_files, walls.alone, scoped, os.getpid(), gpu=bool(walls.gpus) and scoped)
 
 
 def set_limits(limits: Mapping[str, Any], own_users: bool) -> None:

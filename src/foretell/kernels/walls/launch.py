@@ -74,7 +74,7 @@ def _run(specification: dict[str, Any]) -> None:
     limits, first = specification["limits"], os.getpid() == 1
     walls = Walls(specification["walls"])
     scratch = ("/tmp", "/dev/shm") if walls.namespaces else ()
-    walls = walls.around(scratch, alone=first, own_users=walls.own_users)
+    walls = walls.around(scratch, alone=first, own_users=walls.own_users, own_files=walls.namespaces)
     child = os.fork()
     if not child:
         _exec(specification, walls)

@@ -53,7 +53,9 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "lremovexattr": (198, 15), "setxattrat": (463, 463), "removexattrat": (466, 466), "file_setattr": (469, 469),
     "truncate": (76, 45), "fchmod": (91, 52), "fchown": (93, 55), "fsetxattr": (190, 7), "fremovexattr": (199, 16),
     "fcntl": (72, 25), "ioctl": (16, 29), "connect": (42, 203), "memfd_create": (319, 279),
-    "memfd_secret": (447, 447), "mmap": (9, 222),
+    "memfd_secret": (447, 447), "mmap": (9, 222), "flock": (73, 32), "vmsplice": (278, 75), "tee": (276, 77),
+    "landlock_create_ruleset": (444, 444), "landlock_add_rule": (445, 445), "landlock_restrict_self": (446, 446),
+    "io_setup": (206, 0), "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
@@ -70,6 +72,9 @@ _OF_NAMED_FILES = frozenset({
     "setxattr", "lsetxattr", "removexattr", "lremovexattr", "setxattrat", "removexattrat", "file_setattr", "truncate",
     "fchmod", "fchown", "fsetxattr", "fremovexattr",
 })  # fmt: skip
+
+# F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, and flock: a lock on a file that may only be read keeps others waiting.
+_LOCKS = (6, 7, 37, 38)
 
 # Memory that belongs to no process once it is unmapped, so that nobody can count it. CUDA's driver wants some.
 _UNCOUNTED = frozenset({"memfd_create", "memfd_secret", "mmap"})
@@ -180,7 +185,9 @@ def _block(name: str, own_pid: int) -> list[_Line]:
         case "prlimit64":
             return _only(0, (0,))
         case "fcntl":
-            return _but(1, _OWNERS_AND_LEASES)
+            return _but(1, _OWNERS_AND_LEASES, _LOCKS)
+        case "flock":
+            return [_error(0)]  # said to be done: whoever may see the file is alone with it
         case "ioctl":
             return _but(1, _TERMINAL_OWNERS_AND_FLAGS)
         case "kill" | "tgkill":
@@ -201,13 +208,14 @@ def _only(argument: int, values: Iterable[int]) -> list[_Line]:
     return [*lines, _error(errno.EPERM), _allowed()]
 
 
-def _but(argument: int, values: Iterable[int]) -> list[_Line]:
-    """Allowed unless the argument (its lower half) is one of the values."""
-    chosen = list(values)
+def _but(argument: int, values: Iterable[int], said_to_be_done: Iterable[int] = ()) -> list[_Line]:
+    """Allowed unless the argument (its lower half) is one of the values; some others are only said to be done."""
+    refused, feigned = list(values), list(said_to_be_done)
     lines: list[_Line] = [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * argument)]
+    chosen = [*refused, *feigned]
     for left, value in zip(range(len(chosen), 0, -1), chosen, strict=True):
-        lines.append((_EQUAL, left, 0, value))
-    return [*lines, _allowed(), _error(errno.EPERM)]
+        lines.append((_EQUAL, left if value in refused else left + 1, 0, value))
+    return [*lines, _allowed(), _error(errno.EPERM), _error(0)]
 
 
 def _error(number: int) -> _Line:

@@ -24,6 +24,7 @@ from typing import Any
 
 import foretell.kernels.walls as own_walls
 from foretell.kernels.walls import landlock, namespaces
+from foretell.kernels.walls import room as rooms
 from foretell.kernels.walls import syscalls as sys_
 from foretell.kernels.walls.confine import Walls, confine
 from foretell.kernels.walls.supervise import supervise
@@ -34,6 +35,7 @@ SIZE = struct.Struct("!cQ")
 _MOST_DESCRIPTORS = (1 << 31) - 1
 _TEXT_CHARACTERS = 4000
 _MOST_FILES = 4096
+MOST_GROUPS = 2  # control groups that a job may be put in
 _JOB_NAMESPACES = sys_.CLONE_NEWNS | sys_.CLONE_NEWIPC
 
 
@@ -68,15 +70,15 @@ def serve(specification: dict[str, Any]) -> None:
     alive, held = os.pipe()  # its end tells supervisors that the server is gone
     number = 0
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE_BYTES, 2)
-        if not message or len(descriptors) != 2:
+        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE_BYTES, 2 + MOST_GROUPS)
+        if not message or len(descriptors) < 2:
             break
         number += 1
         with suppress(OSError):  # no more processes: the job ends unanswered
             if _fork_job(nest) == 0:
                 os.close(held)
                 place = settings["scratch"] if nest is None else ""
-                _supervise_job(json.loads(message), walls, place, number, [*descriptors, alive])
+                _supervise_job(json.loads(message), walls, place, number, [*descriptors[:2], alive], descriptors[2:])
         for descriptor in descriptors:
             os.close(descriptor)
     os.close(held)
@@ -137,10 +139,13 @@ def _enter_job(scratch_bytes: int, walls: Walls) -> None:
         raise OSError("no /proc of its own")
 
 
-def _supervise_job(job: Mapping[str, Any], walls: Walls, base: str, number: int, descriptors: Sequence[int]) -> None:
+def _supervise_job(
+    job: Mapping[str, Any], walls: Walls, base: str, number: int, descriptors: Sequence[int], groups: Sequence[int]
+) -> None:
     """The supervisor of one job, from beginning to end; does not return.
 
     `base` is where it may make a folder; empty if the job has namespaces of its own and this is their first process.
+    `groups` are the files by which the worker enters its control groups.
     """
     data, status, alive = descriptors
     nested = not base
@@ -157,13 +162,16 @@ def _supervise_job(job: Mapping[str, Any], walls: Walls, base: str, number: int,
             _copy(job["seed"], f"{scratch}/cache")
         child = os.fork()
         if child == 0:
+            for group in groups:
+                with suppress(OSError):
+                    os.write(group, b"0")
             _work(job, walls, nested, scratch, data)
         with suppress(OSError):
             os.setpgid(child, child)
         os.close(data)
         room = None if nested else (scratch, limits["scratch_bytes"])
         ended = supervise(child, limits["processes"], limits["memory_bytes"], nested, (status, alive), room)
-        files = list(_files(f"{scratch}/cache", job["keep"], limits["scratch_bytes"]))
+        files = list(_files(f"{scratch}/cache", job["keep"], job["keep_bytes"]))
         head = {**ended, "files": [(name, len(content)) for name, content in files]}
         with socket.socket(fileno=status) as channel:
             _send(channel, ANSWER, json.dumps(head).encode())
@@ -176,7 +184,7 @@ def _supervise_job(job: Mapping[str, Any], walls: Walls, base: str, number: int,
             os.write(status, SIZE.pack(RAISED, len(text)) + text)
     finally:
         if not nested:
-            shutil.rmtree(scratch, ignore_errors=True)
+            rooms.remove(scratch)
         os._exit(code)
 
 
@@ -192,7 +200,7 @@ def _work(job: Mapping[str, Any], walls: Walls, nested: bool, scratch: str, data
         tempfile.tempdir = None  # found before, for the server
         os.chdir(scratch)
         writable = (scratch, *(("/dev/shm",) if nested else ()))
-        confine(walls.around(writable, alone=nested, own_users=False), job["limits"])
+        confine(walls.around(writable, alone=nested, own_users=False, own_files=nested), job["limits"])
         module, _, name = job["function"].partition(":")
         function = getattr(importlib.import_module(module), name)
         if job.get("conversation"):
@@ -213,8 +221,11 @@ def _copy(source: str, target: str) -> None:
         shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
 
 
+_SMALL_BYTES = 4096  # such files may lie within their inode
+
+
 def _files(folder: str, wanted: Sequence[str], most_bytes: int) -> Iterator[tuple[str, bytes]]:
-    """Plain files below the wanted folders, by their names relative to `folder`.
+    """Plain files below the wanted folders, by their names relative to `folder`, of so many bytes together.
 
     Links are not followed, those that the job put in the place of one of these folders included: this process may read
     more than the job might.
@@ -224,15 +235,13 @@ def _files(folder: str, wanted: Sequence[str], most_bytes: int) -> Iterator[tupl
     for top in wanted:
         if os.path.realpath(os.path.join(folder, top)) != os.path.join(real, top):
             continue
-        for parent, _, names in os.walk(os.path.join(folder, top)):
-            for name in names:
-                path = os.path.join(parent, name)
-                content = _plain(path, left)
-                count += 1
-                if content is None or count > _MOST_FILES:
-                    continue
-                left -= len(content)
-                yield os.path.relpath(path, folder), content
+        for path in rooms.files_below(os.path.join(folder, top)):
+            content = _plain(path, left)
+            count += 1
+            if content is None or count > _MOST_FILES:
+                continue
+            left -= len(content)
+            yield os.path.relpath(path, folder), content
 
 
 def _plain(path: str, most_bytes: int) -> bytes | None:
@@ -242,7 +251,9 @@ def _plain(path: str, most_bytes: int) -> bytes | None:
         return None
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
-        return file.read(found.st_size) if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes else None
+        is_whole = found.st_size <= found.st_blocks * 512  # holes would become bytes that nothing was charged for
+        small = found.st_size <= most_bytes and (is_whole or found.st_size <= _SMALL_BYTES)
+        return file.read(found.st_size) if stat.S_ISREG(found.st_mode) and small else None
 
 
 def _receive(channel: socket.socket) -> bytes:

@@ -7,11 +7,10 @@ dies with it; without one all that it watches is one process group, which foreig
 from __future__ import annotations
 
 import os
-import resource
 import select
 import time
 
-from foretell.kernels.walls.namespaces import MOST_FILES
+from foretell.kernels.walls.room import fits
 
 MYPY = False
 if MYPY:
@@ -21,9 +20,10 @@ if MYPY:
 LOOK_S = 0.1
 LONGEST_END_S = 5.0
 _KILL = 9  # the module of signals takes longer to import than all of this
-_ENDED = ("Z", "X")
-_BLOCK_BYTES = 512  # of `st_blocks`
+_ZOMBIE, _DEAD = b"Z", b"X"
+_THREADS_PER_PROCESS = 8  # on average, of the most processes that there may be
 _LEAST_PAUSE = 10  # how many times as long as looking at the files took nobody looks at them again
+_COUNTED = (b"RssAnon:", b"VmPTE:", b"VmSwap:")
 _CLOSED = select.POLLHUP | select.POLLRDHUP | select.POLLERR
 
 
@@ -66,7 +66,8 @@ def supervise(
             reason = _excess(child, most_processes, most_bytes, namespace)
             started = time.monotonic()
             if not reason and room is not None and started >= look_again:
-                reason = "" if _fits(*room) else "room"
+                pids = [pid for pid, _ in _members(child, namespace)]
+                reason = "" if fits(*room, pids) else "room"
                 look_again = started + _LEAST_PAUSE * (time.monotonic() - started)
     if handle >= 0:
         os.close(handle)
@@ -103,17 +104,21 @@ def _kill(child: int, namespace: bool) -> None:
 
 
 def _excess(child: int, most_processes: int, most_bytes: int, namespace: bool) -> str:
-    count = size_bytes = 0
-    for pid in _members(child, namespace):
+    count = threads = size_bytes = 0
+    for pid, its_threads in _members(child, namespace):
         count += 1
+        threads += its_threads
         size_bytes += _own_bytes(pid)
-    if count > most_processes:
+    if count > most_processes or threads > _THREADS_PER_PROCESS * most_processes:
         return "processes"
     return "memory" if size_bytes > most_bytes else ""
 
 
-def _members(child: int, namespace: bool) -> Iterator[int]:
-    """Processes of the namespace but this one, or of the child's group; those that have ended are not counted."""
+def _members(child: int, namespace: bool) -> Iterator[tuple[int, int]]:
+    """Processes of the namespace but this one, or of the child's group, and how many threads each has.
+
+    Those that have ended are not among them; one whose first thread has ended while others go on is.
+    """
     own = os.getpid()
     try:
         names = os.listdir("/proc")
@@ -126,33 +131,29 @@ def _members(child: int, namespace: bool) -> Iterator[int]:
                     fields = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue  # it ended meanwhile
-            if fields[0].decode() not in _ENDED and (namespace or int(fields[2]) == child):
-                yield int(name)
-
-
-def _fits(folder: str, most_bytes: int) -> bool:
-    """Whether what lies below a folder takes no more than that many bytes, and is not too many files."""
-    waiting, count, size_bytes = [folder], 0, 0
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    count += 1
-                    size_bytes += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
-                    if count > MOST_FILES or size_bytes > most_bytes:
-                        return False
-        except OSError:
-            continue  # it went away meanwhile
-    return True
+            state, threads = fields[0], int(fields[17])
+            ended = state == _DEAD or (state == _ZOMBIE and threads <= 1)
+            if not ended and (namespace or int(fields[2]) == child):
+                yield int(name), threads
 
 
 def _own_bytes(pid: int) -> int:
-    """Memory that the process does not share with a file."""
-    try:
-        with open(f"/proc/{pid}/statm") as file:
-            _, resident, shared, *_ = file.read().split()
+    """Memory that the process does not share with a file, and the tables that map it."""
+    found = _counted_bytes(f"/proc/{pid}/status")
+    if found:
+        return found
+    try:  # its first thread has ended; the others tell
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return 0
-    return (int(resident) - int(shared)) * resource.getpagesize()
+    return max((_counted_bytes(f"/proc/{pid}/task/{thread}/status") for thread in threads), default=0)
+
+
+def _counted_bytes(path: str) -> int:
+    """RssAnon, VmPTE and VmSwap of a file of /proc, which gives them in KiB."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(_COUNTED))

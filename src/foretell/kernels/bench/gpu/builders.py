@@ -17,7 +17,7 @@ from typing import Any
 from foretell.kernels.bench.gpu.build_job import build
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import built
-from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.languages.diagnostics import MESSAGE_CHARACTERS, plain
 from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.measurement import Status
 from foretell.kernels.profiles import BUILDER_LIMITS
@@ -26,9 +26,11 @@ from foretell.kernels.record.tracing import MULTIPROCESSORS
 from foretell.kernels.sandbox import Ending, ForkServer, Job, JobFailed
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
+from foretell.received import MOST_ANSWER_VALUES, parsed
 
 # For the few extensions that only torch's own builder can build: its headers alone take a minute.
-EXTENSION_LIMITS = replace(BUILDER_LIMITS, wall_s=240.0, cpu_s=240.0, memory_bytes=16 << 30)
+_LIMITS = replace(BUILDER_LIMITS, answer_bytes=1 << 20)
+EXTENSION_LIMITS = replace(_LIMITS, wall_s=240.0, cpu_s=240.0, memory_bytes=16 << 30)
 CLOSE_TIMEOUT_S = 5.0
 PRELOAD = "foretell.kernels.bench.gpu.preload_builders"
 _JOB = "foretell.kernels.bench.gpu.build_job:job"
@@ -135,7 +137,7 @@ class BuilderPool:
 
     def _build(self, job: dict[str, Any]) -> Build:
         started = time.perf_counter()
-        limits = EXTENSION_LIMITS if is_extension(job["source"]) else BUILDER_LIMITS
+        limits = EXTENSION_LIMITS if is_extension(job["source"]) else _LIMITS
         problem = built.problem_of(job["spec"])
         folder = built.built_dir(job["source"], problem=problem)
         under_way: Job | None = None
@@ -163,10 +165,10 @@ class BuilderPool:
 def _read(answer: bytes, seconds: float) -> Build:
     """The build that a job tells of; it is foreign code's word, so only its form is trusted."""
     try:
-        told = Build.from_dict(json.loads(answer) | {"seconds": seconds})
+        told = Build.from_dict(parsed(answer, most_values=MOST_ANSWER_VALUES) | {"seconds": seconds})
     except (ValueError, TypeError, KeyError, RecursionError):
         return Build(Status.CHEAT, "wrote to the builder's own channel", seconds=seconds)
-    return replace(told, message=plain(told.message))
+    return replace(told, message=plain(told.message, MESSAGE_CHARACTERS))
 
 
 def build_here(

@@ -17,6 +17,7 @@ from foretell.kernels.languages.diagnostics import plain
 from foretell.kernels.measurement import Status
 from foretell.kernels.profiles import GPU_PROCESS_LIMITS
 from foretell.kernels.sandbox import Conversation, JobFailed
+from foretell.received import MOST_ANSWER_VALUES, parsed
 
 START_TIMEOUT_S = 60.0
 WITHOUT_WALLS = (
@@ -171,7 +172,8 @@ class WorkerHandle:
             if not connection.poll(timeout_s):
                 self.stop()
                 raise WorkerFailed(Status.TIMEOUT, f"did not finish within {timeout_s:g} s and was stopped")
-            answer = json.loads(receive(connection, max(READ_S, deadline - time.monotonic())))
+            text = receive(connection, max(READ_S, deadline - time.monotonic()))
+            answer = parsed(text, nan=True, most_values=MOST_ANSWER_VALUES)
         except (EOFError, ConnectionError) as error:
             _, how = self._talk.ending(by_itself=True)
             self.stop()

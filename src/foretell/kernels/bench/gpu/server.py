@@ -26,7 +26,10 @@ def _server(data: tuple[Path, ...]) -> ForkServer:
 
 
 def data_of(task: Task) -> tuple[Path, ...]:
-    """The files that a task's inputs are read from: of the one kind that holds tensors and nothing else."""
+    """The files that a task's inputs are read from: of the one kind that holds tensors and nothing else.
+
+    A spec that was received may name any path, but none by way of a link.
+    """
     from foretell.kernels.tasks.flashinfer import INPUTS
 
     sources = [
@@ -36,4 +39,4 @@ def data_of(task: Task) -> tuple[Path, ...]:
         if isinstance(source, dict) and "path" in source
     ]
     paths = {Path(str(source["path"])) for source in sources}
-    return tuple(sorted(path for path in paths if path.suffix == _DATA_SUFFIX))
+    return tuple(sorted(path for path in paths if path.suffix == _DATA_SUFFIX and path.resolve() == path))

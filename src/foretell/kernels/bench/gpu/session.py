@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -408,12 +409,18 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def poison(tensor: Any) -> None:
-    """Fill with NaN (or the smallest integer): what no right answer holds."""
+    """Fill with what is no right answer throughout, drawn each time: nobody can leave what is right for it to be so."""
     with torch.inference_mode(tensor.is_inference()):
         if tensor.is_floating_point():
-            tensor.fill_(float("nan"))
+            tensor.fill_(float("nan") if secrets.randbelow(2) else 2.0 + secrets.randbelow(1 << 10) / (1 << 8))
+        elif tensor.dtype is not torch.bool:
+            tensor.fill_(2 + secrets.randbelow(120))
+        elif tensor.is_contiguous():
+            first = secrets.randbelow(2)
+            tensor.view(-1)[first::2].fill_(True)
+            tensor.view(-1)[1 - first :: 2].fill_(False)
         else:
-            tensor.fill_(-113 if tensor.dtype is not torch.bool else True)
+            tensor.fill_(bool(secrets.randbelow(2)))
 
 
 def is_sticky(error: BaseException) -> bool:

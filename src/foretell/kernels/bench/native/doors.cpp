@@ -40,11 +40,11 @@ static const SystemCall g_named_calls[] = {
     {SYS_linkat, "linkat"}, {SYS_symlinkat, "symlinkat"}, {SYS_unlinkat, "unlinkat"}, {SYS_fchmodat, "fchmodat"},
     {SYS_mount, "mount"}, {SYS_unshare, "unshare"}, {SYS_memfd_create, "memfd_create"},
     {SYS_clone, "clone (a new process, or vfork)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
-    {SYS_tgkill, "tgkill (another process)"}, {SYS_ptrace, "ptrace"}, {SYS_setsid, "setsid"},
+    {SYS_tgkill, "tgkill (another process, or to stop or go on)"}, {SYS_ptrace, "ptrace"}, {SYS_setsid, "setsid"},
     {SYS_setpgid, "setpgid"}, {SYS_prlimit64, "prlimit64 (to set)"}, {SYS_process_vm_readv, "process_vm_readv"},
     {SYS_process_vm_writev, "process_vm_writev"}, {SYS_socket, "socket"}, {SYS_socketpair, "socketpair"},
     {SYS_connect, "connect"}, {SYS_bind, "bind"}, {SYS_listen, "listen"}, {SYS_sendto, "sendto"},
-    {SYS_io_uring_setup, "io_uring_setup"},
+    {SYS_io_uring_setup, "io_uring_setup"}, {SYS_rt_sigaction, "sigaction (of SIGCONT)"},
 };
 
 void print_call_names() {
@@ -90,19 +90,20 @@ bool close_calls(bool serial) {
 #ifdef OUR_ARCH
     static const int allowed[] = {
         SYS_read, SYS_write, SYS_writev, SYS_close, SYS_lseek, SYS_pread64, SYS_fstat, SYS_newfstatat, SYS_getdents64,
-        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_brk, SYS_mlock, SYS_munlock, SYS_mbind,
+        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_mlock, SYS_munlock, SYS_mbind,
         SYS_get_mempolicy, SYS_set_mempolicy, SYS_membarrier, SYS_futex, SYS_set_robust_list, SYS_get_robust_list,
-        SYS_set_tid_address, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_rseq,
+        SYS_set_tid_address, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
         SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
+        SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_getpriority, SYS_mincore, SYS_pipe2, SYS_eventfd2,
         SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_getrusage,
         SYS_times, SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_getgid, SYS_geteuid, SYS_getegid, SYS_uname,
         SYS_sysinfo, SYS_getrandom, SYS_exit, SYS_exit_group, SYS_restart_syscall, SYS_getcpu, SYS_faccessat,
         SYS_readlinkat, SYS_statx, SYS_getcwd, SYS_ppoll,
 #if defined(__x86_64__)
-        SYS_arch_prctl, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_time, SYS_poll,
+        SYS_arch_prctl, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_time, SYS_poll, SYS_pipe,
 #endif
     };
-    enum { MOST = 256 };
+    enum { MOST = 256, RSEQ_UNREGISTER = 1 };
     static struct sock_filter code[MOST];
     unsigned n = 0;
     auto add = [&](struct sock_filter line) { code[n++] = line; };
@@ -143,13 +144,41 @@ bool close_calls(bool serial) {
     add(BPF_STMT(BPF_RET | BPF_K, trap));
     add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number_at));
     by_argument(SYS_clone, 0, BPF_JSET, CLONE_THREAD, serial ? trap : allow, trap);  // threads, not processes
-    by_argument(SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid(), allow, trap);      // signals to itself (abort needs it)
+    // What the kernel does for a thread that comes back to a core is not to be got rid of either.
+    by_argument(SYS_rseq, 2, BPF_JSET, RSEQ_UNREGISTER, trap, allow);
+    // Signals to itself (abort needs it), but it stops by one instruction of the runner alone, and never goes on by itself.
+    const unsigned address_at = offsetof(struct seccomp_data, instruction_pointer);
+    const uint64_t stop = (uint64_t)(uintptr_t)stopped_here;
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 14));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(0)));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)getpid(), 0, 10));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(2)));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGCONT, 8, 0));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGTSTP, 7, 0));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGTTIN, 6, 0));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGTTOU, 5, 0));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGSTOP, 0, 5));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, address_at));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)stop, 0, 2));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, address_at + 4));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(stop >> 32), 1, 0));
+    add(BPF_STMT(BPF_RET | BPF_K, trap));
+    add(BPF_STMT(BPF_RET | BPF_K, allow));
     by_argument(SYS_openat, 2, BPF_JSET, writing, trap, allow);
-    // Where its own calling thread runs is its affair. A thread started later is not bound to a core, and nobody else
-    // is: the call does nothing, for the C library takes a refusal for a thread that could not be started.
-    by_argument(SYS_sched_setaffinity, 0, BPF_JEQ, 0, allow, ignore);
-    // The handler that reports a forbidden call stays.
-    by_argument(SYS_rt_sigaction, 0, BPF_JEQ, SIGSYS, SECCOMP_RET_KILL_PROCESS, allow);
+    // No thread is bound to a core, so that none keeps another of its own waiting for one: the call does nothing, for
+    // the C library takes a refusal for a thread that could not be started.
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1));
+    add(BPF_STMT(BPF_RET | BPF_K, ignore));
+    // A second mapping of the same memory, in larger pages, say, is work that a caller's memory does not save it.
+    by_argument(SYS_mremap, 1, BPF_JEQ, 0, SECCOMP_RET_ERRNO | EPERM, allow);
+    // The handler that reports a forbidden call stays, and what follows when the process goes on is the runner's.
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 6));
+    add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(0)));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGCONT, 2, 0));
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGSYS, 0, 2));
+    add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    add(BPF_STMT(BPF_RET | BPF_K, trap));
+    add(BPF_STMT(BPF_RET | BPF_K, allow));
     add(BPF_STMT(BPF_RET | BPF_K, trap));
     struct sock_fprog program = {(unsigned short)n, code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;

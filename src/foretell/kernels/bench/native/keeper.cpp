@@ -2,7 +2,7 @@
 // caches; the candidate's process is stopped, with all its threads, except between an order and its answer, and its
 // answer is that it stops.
 //
-//   keeper OBJECT COMMAND_FD REPLY_FD REPORT_FD MEMORY_FD MEMORY_BYTES ADDRESS_LIMIT_BYTES SERIAL
+//   keeper OBJECT COMMAND_FD REPLY_FD REPORT_FD MEMORY_FD MEMORY_BYTES ADDRESS_LIMIT_BYTES THREADS
 //   keeper                                prints the names of forbidden system calls, and does nothing else
 //
 //   A n off len writable ... m size ...   arguments of the next calls: n buffers, then m sizes  -> "a"
@@ -16,12 +16,14 @@
 // a process that does nothing when called, taken right before.
 #include "native.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,23 +79,45 @@ static Times order(const Child& child, char command) {
     return {end - start, on_core_ns(child.pid) - on_core};
 }
 
-static Child start(Setting setting) {
-    const size_t bytes = sizeof(Control);
-    void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+// Closes all descriptors from 3 on but one, however many there are.
+static void close_others(int kept) {
+    const bool done = syscall(436 /* close_range */, 3, kept - 1, 0) == 0 || kept == 3;
+    if (done && syscall(436, kept + 1, ~0U, 0) == 0) return;
+    for (long fd = 3, end = sysconf(_SC_OPEN_MAX); fd < end; ++fd)  // a kernel before 5.9
+        if (fd != kept) close((int)fd);
+}
+
+// The page that the keeper writes and a child may only read: whatever the child does, it holds no writable mapping of
+// it, and cannot make one.
+static Control* control_page(int* reading) {
+    const int file = (int)syscall(SYS_memfd_create, "control", MFD_CLOEXEC);
+    char name[64];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    if (file < 0 || ftruncate(file, sizeof(Control)) != 0 || (*reading = open(name, O_RDONLY | O_CLOEXEC)) < 0) _exit(2);
+    void* page = mmap(nullptr, sizeof(Control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (page == MAP_FAILED) _exit(2);
+    close(file);
+    return (Control*)page;
+}
+
+// `other` is the page of the child before, which this one has no part in.
+static Child start(Setting setting, Control* other) {
+    int reading;
+    Control* page = control_page(&reading);
     const pid_t keeper = getpid(), pid = fork();
     if (pid < 0) _exit(2);
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != keeper) _exit(2);
-        for (int fd = 3; fd < 256; ++fd)  // of all channels it keeps the one on which it may say why it dies
-            if (fd != setting.report) close(fd);
-        mprotect(page, bytes, PROT_READ);
-        setting.control = (const Control*)page;
+        if (mmap(page, sizeof(Control), PROT_READ, MAP_SHARED | MAP_FIXED, reading, 0) != (void*)page) _exit(2);
+        if (other != nullptr) munmap(other, sizeof(Control));
+        close_others(setting.report);  // of all channels it keeps the one on which it may say why it dies
+        setting.control = page;
         run_child(setting);
     }
+    close(reading);
     await_stop(pid);
-    return {pid, (Control*)page};
+    return {pid, page};
 }
 
 struct Buffer {
@@ -104,7 +128,7 @@ struct Buffer {
 static Buffer g_buffers[16];
 static int g_buffer_count;
 
-static void note_buffers(const char* text) {
+static void note_buffers(const char* text, int64_t* arguments) {
     char* at = (char*)text;
     auto next = [&]() { return strtoll(at, &at, 10); };
     g_buffer_count = (int)next();
@@ -112,7 +136,9 @@ static void note_buffers(const char* text) {
         const size_t offset = (size_t)next(), bytes = (size_t)next();
         next();
         g_buffers[i] = {g_memory + offset, bytes};
+        *arguments++ = (int64_t)(intptr_t)g_buffers[i].start;
     }
+    for (int sizes = (int)next(); sizes > 0; --sizes) *arguments++ = next();
 }
 
 #if defined(__x86_64__)
@@ -155,18 +181,18 @@ int main(int argc, char** argv) {
     g_memory = (char*)mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (g_memory == MAP_FAILED) return 2;
     close(memory);
-    const Setting empty = {nullptr, nullptr, g_memory, bytes, (size_t)atoll(argv[7]), report, atoi(argv[8]) != 0};
+    const Setting empty = {nullptr, nullptr, g_memory, bytes, (size_t)atoll(argv[7]), report, (Threads)atoi(argv[8])};
     Setting loaded = empty;
     loaded.object = argv[1];
-    const Child idle = start(empty);
-    const Child candidate = start(loaded);
+    const Child idle = start(empty, nullptr);
+    const Child candidate = start(loaded, idle.control);
     close(report);
     reply("o\n");
     FILE* in = fdopen(commands, "r");
     static char line[sizeof(Control::text)];
     while (in != nullptr && fgets(line, sizeof line, in) != nullptr) {
         if (line[0] == 'A') {
-            note_buffers(line + 1);
+            note_buffers(line + 1, candidate.control->arguments);
             snprintf(candidate.control->text, sizeof candidate.control->text, "%s", line + 1);
             order(candidate, ARRANGE);
             reply("a\n");

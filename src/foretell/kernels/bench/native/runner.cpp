@@ -2,13 +2,14 @@
 // obeys its keeper. It judges nothing and times nothing; its answer to an order is that it stops.
 //
 // If it has to die it says why, in one line: "s NUMBER" (forbidden system call),
-// "g OFFSET SIGNAL" (touched judge memory it may not), "v ADDRESS SIGNAL" (any other bad access), "e TEXT" (could not
-// load).
+// "g OFFSET SIGNAL" (touched judge memory it may not), "v ADDRESS SIGNAL" (any other bad access), "r" (left registers of
+// its caller changed), "e TEXT" (could not load).
 #include "native.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <omp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,32 +59,36 @@ static void limit(int what, rlim_t value) {
     setrlimit(what, &bound);
 }
 
-static int64_t g_arguments[24];
-
-static void set_arguments(const char* text) {
+static void open_buffers(const char* text) {
     char* at = (char*)text;
     auto next = [&]() { return strtoll(at, &at, 10); };
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     mprotect(g_setting.memory, g_setting.memory_bytes, PROT_NONE);
     const int buffers = (int)next();
-    int used = 0;
     for (int i = 0; i < buffers; ++i) {
         const size_t offset = (size_t)next(), bytes = (size_t)next();
         const bool writable = next() != 0;
-        const size_t whole = (bytes + page - 1) / page * page;
-        char* start = g_setting.memory + offset;
-        mprotect(start, whole, writable ? PROT_READ | PROT_WRITE : PROT_READ);
-        g_arguments[used++] = (int64_t)(intptr_t)start;
+        const size_t first = offset / page * page, last = (offset + bytes + page - 1) / page * page;
+        mprotect(g_setting.memory + first, last - first, writable ? PROT_READ | PROT_WRITE : PROT_READ);
     }
-    const int sizes = (int)next();
-    for (int i = 0; i < sizes; ++i) g_arguments[used++] = next();
 }
 
-using Entry = void (*)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                       int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+// The main thread, and those that it starts, may run on every core that this process was given: OpenMP's runtime has
+// bound it to the first one. From here on nobody's place can be changed (see `close_calls`).
+static void unbind() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    for (int place = 0; place < omp_get_num_places(); ++place) {
+        int ids[CPU_SETSIZE];
+        const int count = omp_get_place_num_procs(place);
+        if (count > CPU_SETSIZE) continue;
+        omp_get_place_proc_ids(place, ids);
+        for (int i = 0; i < count; ++i) CPU_SET((size_t)ids[i], &cores);
+    }
+    if (CPU_COUNT(&cores) > 0) sched_setaffinity(0, sizeof cores, &cores);
+}
 
-static void nothing(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                    int64_t, int64_t, int64_t, int64_t, int64_t) {}
+static void nothing() {}
 
 [[noreturn]] static void give_up(const char* why) {
     char text[512];
@@ -99,6 +104,45 @@ static Entry load(const char* object) {
     return entry;
 }
 
+// What a call needs, side by side: little that a process finds cold when it goes on.
+struct alignas(64) Round {
+    char* stack;
+    Entry entry;
+    const Control* control;
+    long pid;
+};
+extern "C" {
+__attribute__((visibility("hidden"))) Round g_round;
+// tgkill(pid, pid, SIGSTOP), by an instruction whose address the filter of system calls knows. Whoever called it, `obey`
+// follows once the process goes on, on the runner's stack: no kernel gets past the runner's way there and back.
+[[noreturn]] void stop_self(long pid, long thread, long signal);
+[[noreturn]] __attribute__((visibility("hidden"), used)) void obey();
+}
+#if defined(__x86_64__)
+asm(".text\n.balign 64\n.type stop_self, @function\nstop_self:\n"
+    "mov $234, %eax\nsyscall\n"
+    ".globl stopped_here\nstopped_here:\n"
+    "mov g_round(%rip), %rsp\npushq $0\njmp obey\n"
+    ".size stop_self, . - stop_self\n");
+#elif defined(__aarch64__)
+asm(".text\n.balign 64\n.type stop_self, %function\nstop_self:\n"
+    "mov x8, #131\nsvc #0\n"
+    ".globl stopped_here\nstopped_here:\n"
+    "adrp x9, g_round\nldr x9, [x9, :lo12:g_round]\nmov sp, x9\nmov x29, #0\nmov x30, #0\nb obey\n"
+    ".size stop_self, . - stop_self\n");
+#endif
+
+void obey() {
+    const Control* control = g_round.control;
+    if (control->command == ARRANGE)
+        open_buffers(control->text);
+    else if (!call_kernel(control->arguments, g_round.entry)) {
+        say("r\n", 2);
+        _exit(6);
+    }
+    stop_self(g_round.pid, g_round.pid, SIGSTOP);
+}
+
 [[noreturn]] void run_child(const Setting& setting) {
     g_setting = setting;
     limit(RLIMIT_CORE, 0);
@@ -108,20 +152,17 @@ static Entry load(const char* object) {
     catch_faults();
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (setting.object != nullptr) close_files(setting.object);
-    if (!setting.serial) {
+    if (setting.threads == POOL) {
         // Threads wait for work before anything foreign runs, each bound to its core.
 #pragma omp parallel
         { (void)omp_get_thread_num(); }
     }
-    if (!close_calls(setting.serial)) give_up("this system has no seccomp");
-    const Entry entry = load(setting.object);
-    const int64_t* a = g_arguments;
-    const int pid = getpid();
-    for (;;) {
-        syscall(SYS_tgkill, pid, pid, SIGSTOP);
-        if (setting.control->command == ARRANGE)
-            set_arguments(setting.control->text);
-        else  // pointers and 64-bit integers are passed alike and the caller cleans up: one call for every signature
-            entry(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
-    }
+    if (setting.threads != NONE) unbind();
+    if (!close_calls(setting.threads == NONE)) give_up("this system has no seccomp");
+    g_round.entry = load(setting.object);
+    g_round.control = setting.control;
+    g_round.pid = getpid();
+    // Below what this function uses, which never returns.
+    g_round.stack = (char*)(((uintptr_t)__builtin_frame_address(0) - 4096) & ~(uintptr_t)63);
+    stop_self(g_round.pid, g_round.pid, SIGSTOP);
 }

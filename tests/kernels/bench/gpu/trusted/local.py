@@ -36,7 +36,7 @@ from foretell.kernels.tasks import from_spec
 from foretell.testing.host import Host
 from tests.kernels.bench.gpu.host import DEVICE
 
-# The stand-in's events and the judge's clock are interrupted by whatever else runs on the machine.
+# The judge's clock, unlike the stand-in's, goes on while others have the processors.
 EFFORT = GpuEffort(
     method="replay", clock_slack_s=30.0, replay_clock_slack_us=3e7, memory_slack_us=1e7, run_timeout_s=60.0,
     load_timeout_s=120.0, most_pairs=6, replay_sets=2, replay_batches=1, physics_margin=1e9,

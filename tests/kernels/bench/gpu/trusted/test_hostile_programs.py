@@ -29,7 +29,7 @@ from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, Workload
 from tests.kernels.bench.gpu.host import softmax
 from tests.kernels.bench.gpu.trusted.local import LocalProcess, forked, judge_of, recorded
-from tests.kernels.bench.gpu.trusted.toy import COLS, ROWS, ToyHost, program_of
+from tests.kernels.bench.gpu.trusted.toy import COLS, KERNELS, ROWS, ToyHost, floats, program_of
 from tests.kernels.programs import mutated_document, opened, sealed
 
 TASK = replace(softmax(), workloads=(Workload({"rows": ROWS, "cols": COLS}),), extra=())
@@ -64,6 +64,14 @@ def test_kernels_of_every_kind_get_their_verdict_and_nothing_crosses_to_the_next
         "fails": Status.LAUNCH_ERROR, "counts_from_zero": Status.OK, "unknown_entry": Status.LAUNCH_ERROR,
         "softmax again": Status.OK,
     }, {name: outcome.message for name, outcome in outcomes.items()}  # fmt: skip
+
+
+def test_a_kernel_that_is_quick_on_numbers_as_drawn_is_timed_where_it_is_slow() -> None:
+    outcomes = verdicts({name: program_of(name) for name in ("softmax", "quick_as_drawn")})
+    honest, quick = outcomes["softmax"], outcomes["quick_as_drawn"]
+    assert honest.ok and "timed_on" not in honest.conditions
+    assert quick.ok and quick.conditions["timed_on"] in ("narrowed numbers", "uneven numbers", "skewed numbers")
+    assert min(quick.timings[0].candidate_us) > 50_000
 
 
 @pytest.mark.timeout(300)
@@ -339,3 +347,17 @@ def test_the_replayer_holds_no_seeds_and_its_job_knows_no_source() -> None:
     }  # fmt: skip
     assert {command["name"] for command in commands if command["do"] == "lend"} == {"inputs", "outputs"}
     assert not hasattr(replayer, "runtime_of")
+
+
+def test_timed_runs_on_other_numbers_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that counts its runs is right in the few that check it, and later where numbers look as drawn."""
+
+    def later_only_as_drawn(source: int, target: int, count: int, state: dict[str, Any]) -> None:
+        state["runs"] = state.get("runs", 0) + 1
+        KERNELS["softmax"](source, target, count, state)
+        if state["runs"] > 8 and floats(source, count).std() < 10:
+            floats(target, count)[:] = 1 / COLS
+
+    monkeypatch.setitem(KERNELS, "later_only_as_drawn", later_only_as_drawn)
+    outcome = verdicts({"later": program_of("later_only_as_drawn")}, most_pairs=12)["later"]
+    assert outcome.status is Status.WRONG and " numbers: " in outcome.message

@@ -9,7 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from foretell.kernels.bench.gpu.trusted.light import is_light
+from foretell.kernels.bench.gpu.session import poison
+from foretell.kernels.bench.gpu.trusted.light import _poison_word, is_light
 from foretell.kernels.bench.gpu.trusted.player import Player
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.measurement import Status
@@ -26,7 +27,10 @@ from foretell.kernels.program import (
     Role,
     SymbolUpload,
 )
-from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of
+from foretell.kernels.record.refusal import Recording
+from foretell.kernels.task import Task, Workload
+from foretell.kernels.tasks import kernelbench
+from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of, recorded
 from tests.kernels.bench.gpu.trusted.test_hostile_programs import TASK, recorder
 from tests.kernels.bench.gpu.trusted.toy import COLS, KERNELS, ROWS, ToyHost, program_of
 
@@ -126,7 +130,7 @@ def test_a_kernel_cannot_tell_which_runs_are_looked_at(monkeypatch: pytest.Monke
     judge, workers = judge_of(TASK, ToyHost(), record=recorder({"softmax": program_of("softmax")}), replay_light=1)
     (light,) = workers["light"]
     asked: list[dict[str, Any]] = []
-    rings: list[tuple[bool, ...]] = []
+    rings: list[Any] = []
     ask, honest = light.ask, KERNELS["softmax"]
 
     def noting(timeout_s: float, **command: Any) -> Any:
@@ -135,13 +139,14 @@ def test_a_kernel_cannot_tell_which_runs_are_looked_at(monkeypatch: pytest.Monke
 
     def looking(source: int, target: int, count: int, state: dict[str, Any]) -> None:
         if asked[-1]["do"] == "run":
-            rings.append(tuple(bool(ring.isnan().all()) for ring in judge._scene.ring(1, 0, asked[-1]["set"])))
+            rings.append(judge._scene.ring(1, 0, asked[-1]["set"])[0].clone())
         honest(source, target, count, state)
 
     monkeypatch.setattr(light, "ask", noting)
     monkeypatch.setitem(KERNELS, "softmax", looking)
     assert judge.judge(Candidate("softmax", "cuda", "softmax")).ok
-    assert len(rings) >= 7 and set(rings) == {(True,)}
+    assert len(rings) >= 7 and all(len(ring.unique()) == 1 or ring.isnan().all() for ring in rings)
+    assert {bool(ring.isnan().all()) for ring in rings} == {False, True}  # which of them is drawn
     runs = [command for command in asked if command["do"] == "run"]
     assert {frozenset(command) for command in runs} == {frozenset({"do", "token", "workload", "set"})}
 
@@ -156,3 +161,59 @@ def test_an_invalid_program_that_was_foreseen_is_a_verdict_and_not_the_next_ones
     judge.close()
     assert outcomes[0].status is Status.CHEAT and "its Program is invalid" in outcomes[0].message
     assert outcomes[1].ok, outcomes[1].message
+
+
+PROBLEM = f"""import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, 1)
+def get_inputs():
+    return [torch.randn({ROWS}, {COLS})]
+def get_init_inputs():
+    return []
+"""
+WITH_A_WEIGHT = f"""import torch
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.zero = torch.nn.Parameter(torch.zeros({COLS}))
+    def forward(self, x):
+        return torch.softmax(x + self.zero, 1)
+"""
+
+
+def test_a_candidate_with_weights_changes_nothing_for_those_made_ready_before() -> None:
+    """It has outputs of its own; the others' are where they were when they were loaded."""
+    forged = recorder({name: program_of("softmax") for name in ("first", "second")})
+
+    def record(task: Task, workload: Workload, source: str | None, language: str, device: Any) -> Recording:
+        known = forged if source in ("first", "second") else recorded
+        return known(task, workload, source, language, device)
+
+    judge, workers = judge_of(kernelbench.from_text(PROBLEM, "rows"), ToyHost(), record=record, replay_light=2)
+    others = [Candidate("rows", "cuda", name) for name in ("first", "second")]
+    for candidate in others:
+        judge.foresee(candidate)
+        assert judge._seats._ahead[candidate.id].result().loaded
+    outcomes = [judge.judge(c) for c in (Candidate("rows", "torch", WITH_A_WEIGHT), *others)]
+    judge.close()
+    assert [outcome.message for outcome in outcomes] == ["", "", ""] and all(outcome.ok for outcome in outcomes)
+    assert all("run" in light.asked for light in workers["light"])
+
+
+def test_poison_is_not_right_throughout_whatever_is_right() -> None:
+    for _ in range(200):
+        assert set(_poison_word("bool")) == {0, 1}
+        assert not {0, 255} & set(_poison_word("int64"))
+    words = {_poison_word("float32") for _ in range(200)}
+    assert b"\xff" * 4 in words and len(words) > 20
+    assert len({_poison_word("bool") for _ in range(200)}) == 2
+    flags, whole, real = torch.zeros(9, dtype=torch.bool), torch.zeros(9, dtype=torch.int64), torch.zeros(9)
+    seen = set()
+    for _ in range(200):
+        for tensor in (flags, whole, real):
+            poison(tensor)
+        assert flags.sum() in (4, 5) and bool(flags[0]) != bool(flags[1])
+        assert not torch.isin(whole, torch.tensor([-1, 0, 1])).any() and not (real.abs() < 2).any()
+        seen |= {float(real[0]) if not real.isnan().any() else None, int(whole[0]), bool(flags[0])}
+    assert None in seen and len(seen) > 50

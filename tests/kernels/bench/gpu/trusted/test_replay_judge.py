@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +14,9 @@ torch = pytest.importorskip("torch")
 
 from foretell.kernels.bench.gpu.trusted.judge import NotReplayed
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
+from foretell.kernels.task import Workload
 from foretell.kernels.tasks import kernelbench
 from tests.kernels.bench.gpu.host import softmax
 from tests.kernels.bench.gpu.trusted.local import LocalProcess, judge_of, judged
@@ -101,6 +105,38 @@ def test_a_problem_is_judged_without_its_code_in_the_judge() -> None:
     assert wrong.status is Status.WRONG
     draws = workers["source_job"][1].asked.count("draw")
     assert draws == 1 + len(right.timings[0].candidate_us) + 2  # known inputs, each pair, each set of the batch
+
+
+def test_an_output_that_is_kept_and_written_in_part_is_wrong() -> None:
+    """What an earlier run or the setup left in it is poisoned before each run, step by step too."""
+    source = PROBLEM.replace("torch.relu(self.layer(x))", "torch.diag_embed(x)")
+    task = kernelbench.from_text(source, "diagonals")
+    kept = SAME.replace("BODY", "self.out").replace(
+        "    def forward(self, x):\n",
+        "        self.out = None\n    def forward(self, x):\n"
+        "        if self.out is None:\n            self.out = x.new_zeros(8, 64, 64)\n"
+        "        self.out.diagonal(dim1=1, dim2=2).copy_(x)\n",
+    )
+    assert judged(task, kept).status is Status.WRONG
+    whole = kept.replace("        self.out.diagonal", "        self.out.zero_()\n        self.out.diagonal")
+    assert judged(task, whole).ok
+
+
+def test_a_kernel_of_the_library_bears_numbers_whose_exponentials_overflow() -> None:
+    sizes = Workload({"heads": 2, "length": 40, "dim": 64})
+    task = replace(get("attention", "gpu"), workloads=(sizes,), extra=())
+    scores = "scores = (q.float() @ k.float().transpose(1, 2)) * 0.125\n"
+    source = f"{HEAD}def kernel(q, k, v):\n    {scores}    return (BODY @ v.float()).half()\n"
+    found = judged(task, source.replace("BODY", "(scores.exp() / scores.exp().sum(2, keepdim=True))"))
+    assert found.status is Status.WRONG
+    assert re.search("on (large|skewed|raised|stepped) numbers", found.message)  # all of which overflow at times
+    assert judged(task, source.replace("BODY", "torch.softmax(scores, 2)")).ok
+
+
+def test_a_problem_says_by_what_it_draws_which_numbers_it_is_for() -> None:
+    problem = PROBLEM.replace("torch.relu(self.layer(x))", "torch.softmax(self.layer(x), 1)")
+    body = "(x @ self.weight.t() + self.bias).exp() / (x @ self.weight.t() + self.bias).exp().sum(1, keepdim=True)"
+    assert judged(kernelbench.from_text(problem, "rows"), model(body)).ok
 
 
 def test_lower_precision_than_asked_shows_where_sums_cancel() -> None:
@@ -226,3 +262,25 @@ def test_every_timed_run_sees_new_inputs() -> None:
     timed = seen[1:]  # the first run is not timed
     assert len(timed) >= 3
     assert all(bool((a != b).float().mean() > 0.99) for a, b in pairwise(timed))
+
+
+def test_memory_behind_what_is_lent_holds_nothing_for_the_next_run() -> None:
+    judge, workers = judge_of(softmax())
+    replayer: Any = workers["replayer"][0]
+    ask = replayer.ask
+
+    def writing(timeout_s: float, **command: Any) -> Any:
+        if command["do"] == "run":
+            room = judge._scene.inputs
+            place = room._ends[-1][0]
+            assert place < room._ends[-1][1]
+            room._whole()[place] += 1
+        return ask(timeout_s, **command)
+
+    honest = Candidate("softmax", "torch", HONEST)
+    assert judge.judge(honest).ok
+    replayer.ask = writing
+    found = judge.judge(honest)
+    assert found.status is Status.WRONG and "memory behind an input was written" in found.message
+    replayer.ask = ask
+    assert judge.judge(honest).ok

@@ -5,12 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Any
 
+import torch
+
 from foretell.kernels.bench.gpu.handle import WorkerFailed
+from foretell.kernels.bench.gpu.trusted.known import Known
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.scene import Scene
 from foretell.kernels.bench.gpu.trusted.stage import Stage
+from foretell.kernels.bench.gpu.trusted.variants import Moving, independent
 from foretell.kernels.bench.gpu.trusted.verdict import (
     clock_fault,
     least_batch_us,
@@ -18,7 +23,7 @@ from foretell.kernels.bench.gpu.trusted.verdict import (
     seconds_each,
     unexplained_us,
 )
-from foretell.kernels.bench.statistics import surely_below, tight_enough, timing
+from foretell.kernels.bench.statistics import ranks_below, surely_below, tight_enough, timing
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.languages import built
@@ -29,10 +34,14 @@ from foretell.kernels.task import Task
 
 _CHOICE_RUNS = 3
 _VERIFY_ONE_IN = 4
+_PAIRS_ELSEWHERE, _PAIRS_IN_DOUBT = 3, 32  # on each other distribution
+_GAIN_KEPT = 0.9  # the share of the gain that is enough there
 _HOW = {
     "graph": "Programs replayed as CUDA graphs",
     "eager": "Programs replayed step by step, of both, because one of them cannot be captured,",
 }
+
+Samples = tuple[list[float], list[float]]  # microseconds of the reference and of the candidate, pair by pair
 
 
 class ReplayContest:
@@ -44,8 +53,10 @@ class ReplayContest:
 
     def __init__(self, scene: Scene, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._candidate, self._effort = scene, candidate, effort
+        self.slowest_on = ""  # the distribution that the times are of, if not as drawn
         self.unexplained_us: list[float] = []
         self._drawn: tuple[int, int] | None = None  # the workload and set that hold new data already
+        self._moving: dict[int, Moving] = {}
 
     def choose(self, index: int, programs: Sequence[Program]) -> None:
         """Load the fastest of a kernel's configurations; one that fails is passed over if another works."""
@@ -93,7 +104,7 @@ class ReplayContest:
     def pairs(self, index: int, hopeless_below: float | None, hurry: bool) -> tuple[Timing, bool] | Measurement:
         """Pairs until the interval is narrow."""
         effort, stage = self._effort, self._scene.stages[index]
-        samples: tuple[list[float], list[float]] = ([], [])
+        samples: Samples = ([], [])
         deadline = time.perf_counter() + effort.workload_cap_s
         number, surely = secrets.randbelow(stage.sets), secrets.randbelow(effort.chunk_pairs)
         enough = False
@@ -108,9 +119,52 @@ class ReplayContest:
         fault = self._clock_fault(index, samples)
         if fault:
             return fault
-        return timing(stage.workload.name, *samples), hurry
+        slowest = self._slowest(index, samples)
+        return slowest if isinstance(slowest, Measurement) else (timing(stage.workload.name, *slowest), hurry)
 
-    def _pair(self, index: int, number: int, samples: tuple[list[float], list[float]], keep: bool) -> None:
+    def _slowest(self, index: int, samples: Samples) -> Samples | Measurement:
+        """The samples, or those on another distribution if the candidate gains clearly less there; a fault if wrong.
+
+        Otherwise one that is quick where numbers look as drawn, and right elsewhere, would be timed at its best alone.
+        """
+        drawn, *others = self._scene.known[index]
+        for known in others:
+            if known.finite_only:
+                continue
+            few = self._timed_on(index, [known], _PAIRS_ELSEWHERE)
+            if isinstance(few, Measurement):
+                return few
+            if _gain(few[0]) >= _GAIN_KEPT * _gain(samples):
+                continue
+            more = self._timed_on(index, [known, drawn], _PAIRS_IN_DOUBT)
+            if isinstance(more, Measurement):
+                return more
+            there, here = more
+            if _gain(there) < _GAIN_KEPT * _gain(samples) and ranks_below(_gains(there), _gains(here)):
+                self.slowest_on, samples = known.distribution, there
+        return samples
+
+    def _timed_on(self, index: int, known: Sequence[Known], count: int) -> list[Samples] | Measurement:
+        """So many pairs on numbers like these, in turn; each pair has them in other places than the pair before.
+
+        Outputs of one pair on each are looked at, of which nobody can tell before.
+        """
+        samples: list[Samples] = [([], []) for _ in known]
+        looked_at = [secrets.randbelow(count) for _ in known]
+        if index not in self._moving:  # as drawn: numbers of another spread may not look independent
+            self._moving[index] = Moving(independent(torch, self._scene.known[index][0].inputs))
+        limit_s = self._effort.run_timeout_s
+        for number in range(count):
+            for each, look, (references, candidates) in zip(known, looked_at, samples, strict=True):
+                self._scene.put(index, 0, self._moving[index].step(each.inputs))
+                references.append(self._scene.reference.run_us(limit_s, index, 0, keep=number == look))
+                candidates.append(self._candidate.run_us(limit_s, index, 0))
+                fault = self._scene.verify(index, 0, like=each) if number == look else None
+                if fault:
+                    return fault
+        return samples
+
+    def _pair(self, index: int, number: int, samples: Samples, keep: bool) -> None:
         """One run of both on new data. The reference's outputs are kept if they are looked at.
 
         Whether they are makes no difference to what the candidate's process is asked, or what its kernels can read.
@@ -138,7 +192,7 @@ class ReplayContest:
             self._scene.reference.ask("draw", self._effort.run_timeout_s, workload=index, before=drawing)
             self._scene.drawn(index, drawing)
 
-    def _clock_fault(self, index: int, samples: tuple[list[float], list[float]]) -> Measurement | None:
+    def _clock_fault(self, index: int, samples: Samples) -> Measurement | None:
         """Whether runs back to back, each on new data, take as long by the judge's clock as the events say.
 
         A busy machine lengthens batches, so they are repeated until one fits, and that one's outputs are looked at.
@@ -147,7 +201,7 @@ class ReplayContest:
         order, limit_s = list(range(scene.stages[index].sets)), effort.run_timeout_s
         looked_at = secrets.choice(order)
         slack = (effort.replay_clock_slack, effort.replay_clock_slack_us)
-        clocks: list[tuple[list[float], list[float]]] = [scene.batches.setdefault(index, ([], [])), ([], [])]
+        clocks: list[Samples] = [scene.batches.setdefault(index, ([], [])), ([], [])]
         words, left_open_us = "", 0.0
         for _ in range(effort.replay_batches):
             self._draw(index, scene.seeded(index, order))
@@ -179,6 +233,7 @@ class LiveContest:
 
     def __init__(self, scene: Scene, reference: Process, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._effort = scene, effort
+        self.slowest_on = ""
         self.unexplained_us: list[float] = []  # there are no events that could be explained
         self._processes = (reference, candidate)
 
@@ -213,7 +268,7 @@ class LiveContest:
         """
         effort, stage = self._effort, self._scene.stages[index]
         order = list(range(stage.sets))
-        samples: tuple[list[float], list[float]] = ([], [])
+        samples: Samples = ([], [])
         deadline = time.perf_counter() + effort.workload_cap_s
         enough = False
         while not enough:
@@ -252,8 +307,16 @@ class LiveContest:
         )
 
 
+def _gain(samples: Samples) -> float:
+    return median(samples[0]) / median(samples[1])
+
+
+def _gains(samples: Samples) -> list[float]:
+    return [reference / candidate for reference, candidate in zip(*samples, strict=True)]
+
+
 def _enough(
-    samples: tuple[list[float], list[float]],
+    samples: Samples,
     effort: GpuEffort,
     hopeless_below: float | None,
     hurry: bool,

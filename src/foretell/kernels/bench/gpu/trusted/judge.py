@@ -224,6 +224,7 @@ class ReplayJudge:
         if weights_bytes > self._device.memory_bytes:  # for which the judge would have to make room
             words = f"its weights take {weights_bytes} bytes, more than the device has"
             return _marked(Measurement(Status.LAUNCH_ERROR, words), REPLAYED)
+        scene.seat(programs[0].weights)
         process = self._in_use = seat.process or self._opened(candidate, programs)
         contest = ReplayContest(scene, process, self._effort)
         for index, choice in enumerate(choices):
@@ -232,12 +233,13 @@ class ReplayJudge:
             fault = scene.check_known(process, index)
             if fault:
                 return _marked(fault, REPLAYED)
-        return self._timed(contest, REPLAYED, "", hopeless_below)
+        measured = self._timed(contest, REPLAYED, "", hopeless_below)
+        fault = scene.strayed() if measured.ok else None
+        return _marked(fault, REPLAYED) if fault else measured
 
     def _opened(self, candidate: Candidate, programs: Sequence[Program]) -> Process:
         """A process with torch for a candidate, its memory lent to it."""
         scene, process, effort = self._scene, self._candidate, self._effort
-        scene.seat(programs)
         fetch_weights(self._task, self._weights, scene.sides[1], programs[0], 0, candidate.source, effort)
         process.renew()
         process.lend("inputs", scene.inputs, effort.open_timeout_s)
@@ -245,6 +247,7 @@ class ReplayJudge:
         return process
 
     def _run_live(self, candidate: Candidate, reason: str, hopeless_below: float | None) -> Measurement:
+        self._scene.seat()
         if self._live is None:
             self._live = self._process(LIVE_ROLE, ReferenceFailed), self._process(LIVE_ROLE)
         contest = LiveContest(self._scene, *self._live, self._effort)
@@ -289,6 +292,7 @@ class ReplayJudge:
             "tf32": self._scene.tf32,
             "expected": self._scene.precisions,
         }
+        details |= {"timed_on": f"{contest.slowest_on} numbers"} if contest.slowest_on else {}
         details |= {"unexplained_us": round(max(contest.unexplained_us), 1)} if contest.unexplained_us else {}
         return _marked(measured, trust, reason, details)
 

@@ -10,7 +10,7 @@ import torch
 
 from foretell.kernels.program import Image, LibraryCall, Program, Role, View
 from foretell.kernels.program_check import Fault, InvalidProgram
-from foretell.kernels.record.replay import Replay, flags_set
+from foretell.kernels.record.replay import POISON, Replay, flags_set
 
 # Flags that trade precision for speed. They are the task's, the same for reference and candidate.
 PRECISION_FLAGS = frozenset({"matmul_precision", "cudnn_tf32", "fp16_reduction", "bf16_reduction", "fp16_accumulation"})
@@ -64,6 +64,18 @@ class Player(Replay):
             self._buffers[view.buffer] = _storage(view, tensor)
         self._run_steps()
         return [self.tensor(view) for view in self._program.outputs]
+
+    def state_outputs(self) -> list[Any]:
+        """Outputs that lie in memory which was there before the run: they may hold results of the last one."""
+        self._buffers = dict(self._state)
+        roles = self._program.buffers
+        return [self.tensor(view) for view in self._program.outputs if roles[view.buffer].role is Role.STATE]
+
+    def forget(self) -> None:
+        """Poison the temporary memory of the last run."""
+        for number, storage in self._buffers.items():
+            if self._program.buffers[number].role is Role.TEMPORARY:
+                torch.empty(0, dtype=torch.uint8, device=self._device).set_(storage).fill_(POISON)
 
     @contextmanager
     def unpoisoned(self) -> Iterator[None]:

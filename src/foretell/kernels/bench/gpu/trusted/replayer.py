@@ -79,6 +79,8 @@ class Performance:
     def check(self, sets: Sequence[int]) -> None:
         """Run on these sets with every buffer poisoned; the outputs go into the rings."""
         for number in sets:
+            for output in self._player.state_outputs():
+                poison(output)
             outputs = self._player.run_on(self.inputs[number])
             for ring, output in zip(self.rings[number], outputs, strict=True):
                 ring.copy_(output)
@@ -119,7 +121,14 @@ class Performance:
             run()  # libraries choose their algorithms and make their workspaces outside the capture
         self._platform.synchronize()
         watch = contextlib.nullcontext() if captured else None
-        return Timed(self._platform, run, flush, stream, pool, self.rings[number], [], watch)
+        kept = [] if captured else self._player.state_outputs()
+        return Timed(self._platform, run, flush, stream, pool, self.rings[number], kept, watch)
+
+    def forget(self) -> None:
+        """Overwrite what a run that was launched step by step has left: memory that is handed out next holds none."""
+        if self.timed and not self.timed[0].captured:
+            self._player.forget()
+            self._platform.synchronize()
 
     def expect(self, number: int, expected: Sequence[Any]) -> str:
         """Put the outputs without rounding into `expected`; says in which precision they were computed."""
@@ -213,6 +222,7 @@ class Replayer:
         if keep:
             timed.hand_over()
             self._platform.synchronize()
+        performance.forget()
         return timed.elapsed_us()
 
     def _draw(self, performance: Performance, drawing: dict[str, Any] | None) -> None:
@@ -232,6 +242,7 @@ class Replayer:
             performance.timed[number].start()
             performance.timed[number].hand_over()
         self._platform.synchronize()
+        performance.forget()
 
     def _poison(self, performance: Performance, number: int) -> None:
         """Overwrite where the outputs of a run go, on the stream that it runs on."""

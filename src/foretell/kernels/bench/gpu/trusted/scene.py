@@ -19,11 +19,11 @@ from foretell.kernels.bench.gpu.trusted.player import precision_of
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.source import Source
 from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage, dense, stage_bytes
-from foretell.kernels.bench.gpu.trusted.variants import TAILS, VARIANTS, applied
+from foretell.kernels.bench.gpu.trusted.variants import LARGE, STEPPED, TAILS, UNEVEN, VARIANTS, applied
 from foretell.kernels.bench.gpu.trusted.verdict import is_near, is_tame, scale_of, tolerance_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GpuEffort
-from foretell.kernels.program import Program
+from foretell.kernels.program import Program, Weight
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record.replay import copy_into
 from foretell.kernels.task import Task, Tolerance
@@ -57,7 +57,8 @@ class Scene:
             expected = [self._expected.place(dense(v), wide(v.dtype)) for v in program.outputs]
             kept: list[list[Any]] = [[] for _ in range(sets)]
             self.stages.append(Stage(workload, timed, program, sets, inputs, expected, kept, [None] * sets))
-        self.sides = [self.side(programs), self.side(programs)]  # the reference's; a candidate's has its own weights
+        self.shared = self._side(())  # of candidates without weights: some are made ready ahead of their turn
+        self.sides = [self._side(programs[0].weights), self.shared]  # the reference's, and that of who has their turn
         self.precision = precision_of(programs[0])
         self.cudnn_tf32 = task.kind != "library"
         self.known: list[list[Known]] = [[] for _ in self.stages]
@@ -66,21 +67,28 @@ class Scene:
         self.batches: dict[int, tuple[list[float], list[float]]] = {}  # of the reference: whole ones and empty ones
         self.spent_s: dict[str, float] = defaultdict(float)
 
-    def side(self, programs: Sequence[Program]) -> Side:
-        """Room for the outputs of all sets, and for the weights of the programs (which share their weights)."""
+    def _side(self, weights: Sequence[Weight]) -> Side:
+        """Room for the outputs of all sets, and for weights."""
         room = Room(self._platform)
         rings = []
         for stage in self.stages:
             places = [[room.place(dense(v), getattr(torch, v.dtype)) for v in stage.reference.outputs]
                       for _ in range(stage.sets)]  # fmt: skip
             rings.append(places)
-        weights = [room.place(weight.view, getattr(torch, weight.view.dtype)) for weight in programs[0].weights]
-        return Side(room, rings, weights)
+        return Side(room, rings, [room.place(weight.view, getattr(torch, weight.view.dtype)) for weight in weights])
 
-    def seat(self, programs: Sequence[Program]) -> None:
-        """Give the next candidate a side: the last one's room if neither has weights, poisoned before each run."""
-        if self.sides[1].weights or programs[0].weights:
-            self.sides[1] = self.side(programs)
+    def seat(self, weights: Sequence[Weight] = ()) -> None:
+        """It is a candidate's turn: one with weights has a side of its own. All are poisoned before each run."""
+        self.sides[1] = self._side(weights) if weights else self.shared
+        for room in (self.inputs, self.sides[1].room):
+            room.fill_between()
+
+    def strayed(self) -> Measurement | None:
+        """A fault if the candidate has written behind what it was lent: it could tell its runs apart by that."""
+        for what, room in (("an input", self.inputs), ("an output", self.sides[1].room)):
+            if room.is_written_between():
+                return Measurement(Status.WRONG, f"memory behind {what} was written")
+        return None
 
     def open(self, source: Source) -> None:
         """Draw the inputs that every candidate is checked on. Raises WorkerFailed, BadTask."""
@@ -90,9 +98,10 @@ class Scene:
             self.fill(index, 0)
             self.known[index] = [self._known(index, DRAWN).bounded(self._tolerance)]
             drawn = [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[0])]
-            roomy = stage_bytes(stage.reference) * 8 <= self._effort.set_bytes
-            for name in VARIANTS if roomy and index == 0 else ():
-                self._try_variant(index, name, drawn)
+            accepted: list[str] = []
+            for name in self._variants(stage) if index == 0 else ():
+                is_needed = name != UNEVEN or STEPPED not in accepted
+                accepted += [name] if is_needed and self._try_variant(index, name, drawn) else []
 
     @property
     def tf32(self) -> str:
@@ -129,24 +138,44 @@ class Scene:
             layouts=[view.strides for view in self.stages[index].reference.outputs],
         )  # fmt: skip
 
-    def _try_variant(self, index: int, name: str, drawn: list[Any]) -> None:
-        """Add the check on another distribution, if the reference can deal with it."""
-        changed = applied(torch, name, drawn)
-        if changed is None:
-            return
-        self.put(index, 0, changed)
+    def _variants(self, stage: Stage) -> Sequence[str]:
+        """The distributions that there is room for. What a problem draws says which numbers it is for; the library's
+        tasks are for all that outputs are finite for.
+        """
+        times = self._effort.set_bytes // max(1, stage_bytes(stage.reference))
+        names = list(VARIANTS) if times >= 8 else [STEPPED, UNEVEN] if times else []
+        return [name for name in names if name != LARGE or self._task.kind == "library"]
+
+    def _try_variant(self, index: int, name: str, drawn: list[Any]) -> bool:
+        """Add the check on another distribution, if the reference can deal with it and there is memory."""
         try:
+            changed = applied(torch, name, drawn)
+            if changed is None:
+                return False
+            self.put(index, 0, changed)
             known = self._known(index, name)
         except WorkerFailed:  # such as an assertion in a loss function: then the task is not for these numbers
             if not self.reference.alive:
                 self.open_reference()
-            return
+            return False
+        except torch.OutOfMemoryError:
+            self._platform.let_go()
+            return False
+        if name == LARGE:
+            found = known.finite()
+            self.known[index] += [found] if found else []
+            return found is not None
         if name in TAILS:
             drawn_outputs = self.known[index][0].expected
             known = replace(known, scales=[scale_of(torch, e) if e.is_floating_point() else 0.0 for e in drawn_outputs])
+        if not self._is_tame(known):
+            return False
+        self.known[index].append(known.bounded(self._tolerance))
+        return True
+
+    def _is_tame(self, known: Known) -> bool:
         outputs = zip(known.expected, known.own, known.scales, strict=True)
-        if all(is_tame(torch, expected, own, self._tolerance(own), scale) for expected, own, scale in outputs):
-            self.known[index].append(known.bounded(self._tolerance))
+        return all(is_tame(torch, expected, own, self._tolerance(own), scale) for expected, own, scale in outputs)
 
     def _known(self, index: int, distribution: str) -> Known:
         """What is to be expected of the data in set 0."""
@@ -259,11 +288,14 @@ class Scene:
                 return fault
         return None
 
-    def verify(self, index: int, number: int, taken: list[Any] | None = None) -> Measurement | None:
+    def verify(
+        self, index: int, number: int, taken: list[Any] | None = None, like: Known | None = None
+    ) -> Measurement | None:
         """Whether a candidate's outputs are right for the fresh data of a set, which must be untouched.
 
         They are those in its ring, unless they were `taken` before. The reference has run on this data too; values
-        without rounding are computed if the candidate's are not next to the reference's own.
+        without rounding are computed if the candidate's are not next to the reference's own. Data of another
+        distribution is `like` what is known of it.
         """
         got = [ring.clone() for ring in self.ring(1, index, number)] if taken is None else taken
         own = self.ring(0, index, number)
@@ -272,7 +304,12 @@ class Scene:
         fault = self._changed_input(index, number)
         if fault:
             return fault
-        return self._mismatch(index, got, Known.of("", [], self.expect(index, number), own))
+        known = Known.of("", [], self.expect(index, number), own)
+        if like is not None:
+            known = replace(known, distribution=like.distribution, scales=like.scales)
+            if not self._is_tame(known):
+                return None
+        return self._mismatch(index, got, known)
 
     def _are_near(self, index: int, number: int, outputs: Sequence[Any], own: Sequence[Any]) -> bool:
         """Whether the inputs are untouched and the outputs next to the reference's; the device is waited for once."""

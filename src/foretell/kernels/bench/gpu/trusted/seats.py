@@ -89,10 +89,10 @@ class Seats:
         try:
             scene, limit_s = self._scene, self._effort.open_timeout_s
             process.lend("inputs", scene.inputs, limit_s)
-            process.lend("outputs", scene.sides[1].room, limit_s)
+            process.lend("outputs", scene.shared.room, limit_s)
             for index, recording in enumerate(recordings if loaded else ()):
                 assert recording.program is not None
-                scene.load(process, scene.sides[1], index, recording.program)
+                scene.load(process, scene.shared, index, recording.program)
         except BaseException:
             self._pool.give_back(process, is_well=False)
             raise
@@ -100,9 +100,7 @@ class Seats:
 
     def _is_light(self, recordings: Sequence[Recording]) -> bool:
         """Whether all of a candidate's Programs can be carried out by a light process, over rooms that all share."""
-        if any(recording.program is None for recording in recordings) or any(
-            side.weights for side in self._scene.sides
-        ):
+        if any(recording.program is None for recording in recordings):
             return False
         programs = [
             p for recording in recordings for p in (recording.program, *recording.alternatives) if p is not None

@@ -13,7 +13,7 @@ import torch
 from foretell.kernels.bench.gpu.trusted.commands import Lent, Obey
 from foretell.kernels.bench.gpu.trusted.entries import entry
 from foretell.kernels.languages.extension import is_bare
-from foretell.kernels.record.recorder import tensors_in
+from foretell.kernels.record.recorder import tensors_in, tensors_of
 from foretell.kernels.record.replay import copy_into
 
 
@@ -75,17 +75,3 @@ class _Source:
             if name not in tensors:
                 raise NoWeight(f"its model has no tensor {name}")
             copy_into(target, tensors[name])
-
-
-def tensors_of(model: Any) -> dict[str, Any]:
-    """A model's parameters, buffers and other tensors by name, as recordings name them."""
-    if not isinstance(model, torch.nn.Module):
-        return {}
-    attributes = {
-        f"{prefix}.{name}" if prefix else name: value
-        for prefix, module in model.named_modules()
-        for name, value in vars(module).items()
-        if isinstance(value, torch.Tensor)
-    }
-    named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
-    return attributes | {name: tensor.detach() for name, tensor in named}

@@ -7,10 +7,13 @@ and one for candidates, `expected` to the reference's process alone.
 from __future__ import annotations
 
 import os
+import secrets
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import torch
 
 from foretell.kernels.bench.gpu.exhibit import Place
 from foretell.kernels.bench.gpu.platform import Lendable, Platform
@@ -29,6 +32,9 @@ class Room:
         self._memory: Lendable | None = None
         self._bytes: Any = None
         self._descriptor: int | None = None
+        self._ends: list[tuple[int, int]] = []  # of each tensor, and of the room for it
+        self._between: Any = None
+        self._filler = 0
 
     def place(self, view: View, dtype: Any) -> Place:
         """Room for a tensor with the shape and strides of a view, and that dtype."""
@@ -37,6 +43,7 @@ class Room:
         last = sum((side - 1) * stride for side, stride in zip(view.shape, view.strides, strict=True))
         count = last + 1 if all(view.shape) else 0
         self._size += -(-count * dtype.itemsize // _ALIGNED) * _ALIGNED
+        self._ends.append((offset + count * dtype.itemsize, self._size))
         return Place(offset, dtype, view.shape, view.strides)
 
     @property
@@ -55,9 +62,24 @@ class Room:
         return self._descriptor
 
     def tensors(self, places: Sequence[Place]) -> list[Any]:
+        return [place.within(self._whole()) for place in places]
+
+    def fill_between(self) -> None:
+        """Put another value than before behind every tensor: what was written there is gone."""
+        self._filler = (self._filler + 1 + secrets.randbelow(255)) % 256
+        if self._between is None:
+            places = [place for end, room in self._ends for place in range(end, room)]
+            self._between = torch.tensor(places, dtype=torch.int64, device=self._whole().device)
+        self._whole()[self._between] = self._filler
+
+    def is_written_between(self) -> bool:
+        """Whether anything behind the tensors has changed since they were filled there."""
+        return self._between is not None and not bool((self._whole()[self._between] == self._filler).all())
+
+    def _whole(self) -> Any:
         if self._bytes is None:
             self._bytes = self.memory.bytes
-        return [place.within(self._bytes) for place in places]
+        return self._bytes
 
 
 @dataclass
