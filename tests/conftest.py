@@ -2,7 +2,7 @@
 
 No test fails for taking long. Where CI is set, property tests draw the same examples every time and browser tests
 require a browser. Tests of Ctrl-C also hold in the background of a script, where shells have it ignored. All workers of
-a session share one cache of compiled objects, which are stored by content.
+a session share one cache of compiled objects, which are stored by content. No test leaves its environment to the next.
 """
 
 from __future__ import annotations
@@ -54,6 +54,16 @@ def shared_cache(session_dir: Path) -> Iterator[Path]:
         patch.setenv("FORETELL_CACHE", str(cache))
         patch.setenv("TRITON_CACHE_DIR", str(cache / "triton"))
         yield cache
+
+
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """What a test sets in the environment goes with it: stand-ins for processes of their own set their caches in it."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.hookimpl(wrapper=True)

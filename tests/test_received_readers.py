@@ -21,7 +21,6 @@ ALLOWED = {
         "kernels/bench/gpu": "messages",
         "kernels/record": "messages",
         "kernels/sandbox": "messages",
-        "kernels/tasks/arrays.py": "messages",
         "kernels/tasks/flashinfer_runtime.py": "within a confined process",
         "kernels/tasks/worker.py": "messages",
         "kernels/walls": "messages",

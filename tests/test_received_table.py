@@ -44,12 +44,21 @@ def test_one_long_text_many_times_over_is_not_unfolded(tmp_path: Path, monkeypat
         read_table(path)
 
 
-@pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_VALUES", "MOST_BYTES"])
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_BYTES"])
 def test_tables_have_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     pq.write_table(pa.table({"a": [[1, 2, 3]] * 100}), tmp_path / "t.parquet")
     monkeypatch.setattr(received_table, limit, 99)
     with pytest.raises(BadParquet, match="too large"):
         read_table(tmp_path / "t.parquet")
+
+
+def test_a_small_file_has_few_values(tmp_path: Path) -> None:
+    """Each is an object of Python's once rows are made of it."""
+    many = pa.ListArray.from_arrays([0, 2_000_000], pa.nulls(2_000_000, pa.int8()))
+    pq.write_table(pa.table({"a": many}), tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_size < 10_000
+    with pytest.raises(BadParquet, match="in a file of this size"):
+        read_rows(tmp_path / "t.parquet")
 
 
 def test_odd_tables_are_refused(tmp_path: Path) -> None:

@@ -107,12 +107,13 @@ def write(folder: Path, found: Sequence[Known]) -> None:
                 forecaster.forecast(each.pool.task, each.pool.device, each.pool.subjects)
             asked = questions(each, forecaster.compared if form == "facts" else None)
             write_requests(folder / form / REQUESTS, asked)
-            index |= {request.id: _name(each, i) for i, request in enumerate(asked)}
+            index |= {request.id: name_of(each, i) for i, request in enumerate(asked)}
         (folder / form / INDEX).write_text(json.dumps(index, indent=1) + "\n")
         print(f"{len(index)} questions in {folder / form}")
 
 
-def _name(each: Known, i: int) -> str:
+def name_of(each: Known, i: int) -> str:
+    """A candidate's name in files of questions and answers."""
     return f"{each.column} {each.pool.name} {each.pool.ids[i]}"
 
 
@@ -149,7 +150,7 @@ def read(folder: Path, found: Sequence[Known], told: Sequence[Forecast]) -> dict
     By column: our own kernels and those of others are timed differently.
     """
     said = {form: answers(folder / form) for form in FORMS}
-    names = [[_name(each, i) for i in range(len(each.pool))] for each in found]
+    names = [[name_of(each, i) for i in range(len(each.pool))] for each in found]
     mine = dict(zip((name for own in names for name in own), told, strict=True))
     whole = [i for i, own in enumerate(names) if all(name in said[form] for form in FORMS for name in own)]
     if not whole:

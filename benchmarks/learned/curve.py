@@ -1,6 +1,6 @@
 """The learning curve of `calibrated`: figures on development problems by how many of our own kernels were learnt from.
 
-    python -m benchmarks.learned.curve KEPT.pickle [--sizes 100 200 400 800] [--draws 2] [--folds 4]
+    python -m benchmarks.learned.curve KEPT.pickle [--sizes 100 200 400 800] [--draws 2] [--folds 4] [--resume]
 
 KEPT is what `train` keeps of development problems and our own kernels. Those to learn from are drawn at random, and
 figures are of problems that were left out. Writes benchmarks/results/learned_curve.json; `page` shows it.
@@ -37,6 +37,7 @@ def some(examples: Examples, mask: NDArray[np.bool_]) -> Examples:
     return Examples(
         [examples.rows[i] for i in places],
         examples.log2[mask],
+        examples.reference_log2[mask],
         [examples.status[i] for i in places],
         examples.problem[mask],
         examples.pool[mask],
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 200, 400, 800])
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--resume", action="store_true", help="keep the points that are there, of the same kernels")
     arguments = parser.parse_args()
     found: list[Known] = pickle.loads(arguments.kept.read_bytes())
     examples = examples_of(found)
@@ -74,14 +76,17 @@ def main() -> None:
     said = [forecast for each in found if not each.eager for forecast in each.said]
     mine = [each for each in found if not each.eager]
     base = figures(mine, said, "program", DEVELOPMENT)[DEVICE].to_dict()["figures"]
-    report: dict[str, Any] = {"kernels": own, "draws": arguments.draws, "points": []}
+    report: dict[str, Any] = {"kernels": own, "draws": arguments.draws, "folds": arguments.folds, "points": []}
     report["program"] = {name: base[name]["value"] for name in SHOWN}
-    for size in sorted({min(size, own) for size in arguments.sizes}):
+    before = json.loads(RESULTS.read_text()) if arguments.resume else {"points": []}
+    report["points"] = before["points"]
+    done = {point["kernels"] for point in report["points"]}
+    for size in sorted({min(size, own) for size in arguments.sizes} - done):
         draws = [point(found, examples, size, draw, arguments.folds) for draw in range(arguments.draws)]
         means = {name: float(np.mean([each[name] for each in draws])) for name in SHOWN}
         report["points"].append({"kernels": size} | means)
         print(size, {name: round(value, 3) for name, value in means.items()}, flush=True)
-    RESULTS.write_text(json.dumps(report, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The shipped forecaster `calibrated` beside `program`, on held-out problems. Each run is logged.
 
-    python -m benchmarks.learned.evaluate [--table TABLE.parquet] [--dry-runs FOLDER] [--recorded-only] --why TEXT
+    python -m benchmarks.learned.evaluate [--table TABLE.parquet] [--recorded-only] --why TEXT
 
 Our own kernels (device times) are held out by problem; of the shared table (`--table`, eager times), the half that was
 held out for `program` too. Figures go to benchmarks/results/learned_held_out.json, and a line to

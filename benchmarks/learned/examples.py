@@ -8,6 +8,7 @@ recorded now, unless `recorded_only`.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ def known(pools: Sequence[Pool], eager: bool, recorded_only: bool) -> Iterator[K
     """Ask `program` about every pool; candidates whose recording was not tried are left out with `recorded_only`."""
     forecaster = ProgramForecaster(eager)
     if recorded_only:
-        recordings.record_apart = _not_tried  # type: ignore[assignment,attr-defined]
+        only_recorded()
     for pool in pools:
         said = forecaster.forecast(pool.task, pool.device, pool.subjects)
         rows = evidence_of(forecaster, pool.device, pool.subjects, said, eager)
@@ -67,7 +68,13 @@ def known(pools: Sequence[Pool], eager: bool, recorded_only: bool) -> Iterator[K
             yield Known(pool.take(tried), tuple(rows[i] for i in tried), tuple(said[i] for i in tried), eager)
 
 
-def _not_tried(*_: Any) -> Recording:
+def only_recorded() -> None:
+    """Have this process record nothing: candidates without a recording have none."""
+    recordings.record_apart = recording_nothing  # type: ignore[assignment,attr-defined]
+
+
+def recording_nothing(*_: Any) -> Recording:
+    """In place of the recorder."""
     return Recording(None, Refusal(Reason.FORGED, NOT_TRIED))  # of a kind that is not kept
 
 
@@ -105,9 +112,11 @@ def examples_of(found: Sequence[Known]) -> Examples:
     """All candidates as rows; failures of a data set tell something only if it publishes any."""
     publishes = {each.pool.origin for each in found if any(m.status.is_failure for m in each.pool.measured)}
     outcomes = [(each, m) for each in found for m in each.pool.measured]
+    times = {label["id"]: label["reference_us"] or math.nan for label in labels.read() if label["device"] == H200}
     return Examples(
         [row for each in found for row in each.rows],
         np.array([m.log2_speedup for _, m in outcomes]),
+        np.log2([math.nan if each.eager else times[name] for each in found for name in each.pool.ids]),
         [m.status for _, m in outcomes],
         np.array([f"{each.column} {each.pool.group}" for each, _ in outcomes]),
         np.array([f"{each.column} {each.pool.name}" for each, _ in outcomes]),

@@ -29,7 +29,7 @@ FIGURES = (
 )
 ASKED = {"blind": "blind", "blind, stacked": "blind, stacked", "facts": "with facts",
          "facts, stacked": "**with facts, stacked**"}  # fmt: skip
-STACKED = "asked without a network"
+STACKED = "target for forecasters without a language model"
 ARMS = {"written": "no surrogate (as written)", "random": "random-k", "newest": "newest first",
         "top": "top-k by `program`", "top_calibrated": "top-k by `calibrated`",
         "value": "**`value`** (`online:program`)",
@@ -70,6 +70,16 @@ than those of `calibrated`, its order is not, and the step tables made it no bet
 """
 
 
+_TRAINED = """\
+Qwen2.5-Coder-Instruct (4-bit GGUF, unpacked to bfloat16) with a low-rank adapter, trained on one H200 on kernels of
+development problems (`benchmarks/learned/lm`). The question shows both texts (long ones without their middle), both
+step tables of `program`, its estimate, and the nearest measured kernels of other problems. *sft*: the supervised stage,
+*policy*: the policy stage after it, with the reward `correctness+brier`; *direct*: probabilities of one letter,
+*written*: the mean of four written answers. *Recalibrated* on other development problems that training did not see.
+*Stacked*: `calibrated` is moved towards the recalibrated medians by the weight that is best on the other problems.
+Within a bin a model says nothing; there the forecast has the shape of that of `program`.
+"""
+_STATES = ("as answered", "recalibrated", "stacked")
 _LIVE = """\
 A language model wrote six candidates a round for three rounds; each arm measured two a round, and the next prompts
 showed what that arm had measured (`benchmarks/learned/live.py`). Writers saw letters, not arms.
@@ -104,7 +114,7 @@ def figures(report: Mapping[str, Any], with_asked: bool) -> str:
     columns = [name for name in ("device", "eager") if name in report["calibrated"]]
     head = ["figure"]
     for column in columns:
-        head += [f"{TITLES[column]}: `program`", "**`calibrated`**", *(["asked"] if with_asked else [])]
+        head += [f"{TITLES[column]}: `program`", "**`calibrated`**", *(["target"] if with_asked else [])]
     rows = []
     for key, label, *asked in FIGURES:
         row = [label]
@@ -169,6 +179,36 @@ def answered(report: Mapping[str, Any]) -> str:
             ]
             text += f"\n{title}: {own['candidates']} kernels in {own['pools']} pools.\n\n"
             text += table(["figure", *(ASKED.get(arm, f"`{arm}`") for arm in arms), STACKED], rows)
+    return text
+
+
+def trained(report: Mapping[str, Any]) -> str:
+    """Models that were trained here: what training was like, and every model as answered, recalibrated and stacked."""
+    rows = []
+    for model, stages in report["training"].items():
+        for stage, note in stages.items():
+            speed = note.get("tokens_per_s") or note.get("sampled_tokens_per_s")
+            answers = ", ".join(f"{rate:.0f} {form}" for form, rate in note.get("answers_per_s", {}).items())
+            steps = f"{note['steps']} of {note['of']}" if "of" in note else str(note.get("steps", "–"))
+            took = str(note.get("seconds", "–"))
+            rows.append([f"{model} {stage}", steps, took, f"{speed:,}" if speed else "–", answers or "–"])
+    text = _TRAINED + "\n" + table(["model", "steps", "seconds", "tokens a second", "answers a second"], rows)
+    named = {
+        name for part in ("kept_back", "held_out") for own in report.get(part, {}).values() for name in own["models"]
+    }
+    silent = [f"{model} {stage}" for model, stages in report["training"].items() for stage in stages
+              if not any(name.startswith(f"{model} {stage} ") for name in named)]  # fmt: skip
+    text += f"\nTrained, without answers yet: {', '.join(silent)}.\n" if silent else ""
+    judged = {"kept_back": "development problems that training did not see", "held_out": "held-out problems"}
+    for part, column in ((name, each) for name in judged for each in report.get(name, {})):
+        own = report[part][column]
+        keys = [(key, label) for key, label, *_ in FIGURES if key in own["program"]]
+        rows = [[f"`{name}`", *(cell(own[name][key]) for key, _ in keys)] for name in ("program", "calibrated")]
+        for name, figure in own["models"].items():
+            unread = f", {figure['unanswered']} not readable" if figure["unanswered"] else ""
+            rows += [[f"{name}, {state}{unread}", *(cell(figure[state][key]) for key, _ in keys)] for state in _STATES]
+        text += f"\n{TITLES[column]}, {judged[part]}: {own['candidates']} kernels in {own['pools']} pools.\n\n"
+        text += table(["forecaster", *(label for _, label in keys)], rows)
     return text
 
 
@@ -258,6 +298,8 @@ def page() -> str:
             parts.append(failures(development["failures"][column]))
     if report := read("learned_answers.json"):
         parts.append(f"\n## A language model's answers, held-out problems\n\n{_ANSWERED}{answered(report)}")
+    if report := read("learned_lm.json"):
+        parts.append(f"\n## Small models trained on the corpus\n\n{trained(report)}")
     for name, title in EXPERIMENTS.items():
         if report := read(f"learned_experiment_{name}.json"):
             parts.append(f"\n## {title}\n\n{experiment(report)}")

@@ -1,10 +1,11 @@
 """Train the forecaster `calibrated` on development problems, cross-validated by problem.
 
-    python -m benchmarks.learned.train [--table TABLE.parquet] [--dry-runs FOLDER] [--recorded-only] [--model FILE]
+    python -m benchmarks.learned.train [--table TABLE.parquet] [--recorded-only] [--model FILE]
 
 Reads our own measured kernels (device times) or, with `--table`, the shared table (eager times), development problems
-alone; writes the shipped model for these times and its part of benchmarks/results/learned_development.json. Figures
-there are of models that were not shown the problem they speak about, beside those of `program` on the same candidates.
+alone, ours with their runs at small sizes (`benchmarks.learned.small`). Writes the shipped model for these times and
+its part of benchmarks/results/learned_development.json. Figures there are of models that were not shown the problem
+they speak about, beside those of `program` on the same candidates.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.learned.examples import DEVICE, EAGER, Known, examples_of, judged, known, real_pools, shared_pools
-from benchmarks.programs.observations import keep_observations
+from benchmarks.learned.small import read as read_small_runs
+from benchmarks.learned.small import with_small_runs
 from foretell.belief import Forecast
 from foretell.kernels.corpus.table import FOLDER as DATA
 from foretell.kernels.evaluate.data import DEVELOPMENT
@@ -41,8 +43,6 @@ def gathered(arguments: argparse.Namespace, part: str) -> list[Known]:
     if kept is not None and kept.exists():
         found: list[Known] = pickle.loads(kept.read_bytes())
         return found
-    if arguments.dry_runs:
-        keep_observations(arguments.dry_runs, not arguments.recorded_only)
     pools = shared_pools(arguments.table, part) if eager else real_pools(part, arguments.data)
     found = list(known(pools, eager, arguments.recorded_only))
     if kept is not None:
@@ -96,8 +96,7 @@ def update(path: Path, report: Mapping[str, Mapping[str, Any]]) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", type=Path, help="the shared table; default: our own kernels")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of our own kernels and their labels")
-    parser.add_argument("--dry-runs", type=Path, help="keep dry runs of launches in this folder")
-    parser.add_argument("--recorded-only", action="store_true", help="record and follow nothing new")
+    parser.add_argument("--recorded-only", action="store_true", help="record nothing new")
     parser.add_argument("--kept", type=Path, help="keep what was gathered in this folder of one's own making")
 
 
@@ -108,6 +107,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     found = gathered(arguments, DEVELOPMENT)
+    if arguments.table is None:
+        found = with_small_runs(found, read_small_runs())
     examples = examples_of(found)
     about = {"rows": len(examples.rows), "problems": len(set(examples.problem)), "seed": SEED}
     print(about, flush=True)

@@ -1,6 +1,6 @@
 """How well `program` forecasts other people's kernels, as `foretell eval` says it, and how far its times are off.
 
-    python -m benchmarks.programs.evaluate TABLE.parquet [--part development] [--output FILE.json] [--dry-runs FOLDER]
+    python -m benchmarks.programs.evaluate TABLE.parquet [--part development] [--output FILE.json]
 
 Programs are recorded unless the user's cache has them (`benchmarks.programs.record` fills it on many cores). Times of
 the table are eager, so forecasts of `eager_us` are compared. Only correct rows are looked at. Held-out problems are
@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.programs.observations import keep_observations
 from benchmarks.programs.record import is_evaluated
 from benchmarks.programs.split import SPLIT, committed
 from benchmarks.programs.times import REPLICATES, Timed, report_of
@@ -65,11 +64,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
     parser.add_argument("--part", choices=tuple(committed()), default=DEVELOPMENT)
-    parser.add_argument("--dry-runs", type=Path, help="keep dry runs of launches in this folder")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    if arguments.dry_runs:
-        keep_observations(arguments.dry_runs)
     data, forecaster = correct_rows(arguments.table), Noting()
     pools = data.pools(arguments.part, "source")
     result = assess(judge(forecaster, pools), forecaster.name, arguments.part, resamples=REPLICATES)

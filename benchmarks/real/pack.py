@@ -3,8 +3,8 @@
     python -m benchmarks.real.pack [FOLDER] [--seconds 100] [--processes 1] [--status FILE]
 
 FOLDER/<problem>/<number>_<kind>.py, where kind is first, repair or improvement; a repair or improvement begins with the
-comment `# parent: <number>`. Each kernel is recorded in the sandbox without a GPU, and if it is in Triton alone and its
-problem has small sizes, run on them in Triton's interpreter. What cannot be recorded is kept, with the reason: failures
+comment `# parent: <number>`. Each kernel is recorded in the sandbox without a GPU, and if its problem has small sizes,
+executed on them. What cannot be recorded is kept, with the reason: failures
 are data. A file that does not parse, has a wrong name or a parent that is not there is left out. All others are added
 at once; those that there is no time to check (`--seconds`), or whose recorder gives no answer, are checked when the
 command is run again, which it can be without FOLDER. Of held-out problems only counts are shown.
@@ -31,7 +31,8 @@ from foretell.kernels.corpus.table import MESSAGE_CHARACTERS
 from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import language_of
 from foretell.kernels.record.apart import record_apart
-from foretell.kernels.record.interpret import NOT_RUN, interpret_apart
+from foretell.kernels.small.apart import emulate_apart
+from foretell.kernels.small.outcome import NOT_RUN
 from foretell.kernels.tasks import kernelbench
 from foretell.kernels.tasks.sizes import resized
 
@@ -105,23 +106,23 @@ def recorded(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def interpreted(row: Mapping[str, Any]) -> dict[str, Any]:
-    """How a kernel does at its problem's small sizes in Triton's interpreter."""
+def emulated(row: Mapping[str, Any]) -> dict[str, Any]:
+    """How a kernel does at its problem's small sizes without a GPU."""
     task = kernelbench.from_text(row["reference"], row["problem"])
-    outcome = interpret_apart(resized(task, tiny_sizes(row["reference"])), row["source"])
+    outcome = emulate_apart(resized(task, tiny_sizes(row["reference"])), row["source"], language_of(row["source"]))
     return {"interpreter": outcome.verdict, "difference": outcome.sentence}
 
 
-def is_interpretable(row: Mapping[str, Any]) -> bool:
-    """Whether a kernel can be run in Triton's interpreter and was not yet."""
+def is_to_be_emulated(row: Mapping[str, Any]) -> bool:
+    """Whether a kernel can be executed at small sizes and was not yet."""
     untried = row["interpreter"] == NOT_RUN and not row["difference"]
-    return untried and row["language"] == "triton" and bool(tiny_sizes(row["reference"]))
+    return untried and row["recorded"] is not False and bool(tiny_sizes(row["reference"]))
 
 
 def checks(row: Mapping[str, Any]) -> dict[str, Any]:
     """What running a kernel without a GPU shows, as far as it is not known yet."""
     found = recorded(row) if row["recorded"] is None else {}
-    return found | (interpreted(row) if is_interpretable(row) else {})
+    return found | (emulated(row) if is_to_be_emulated({**row, **found}) else {})
 
 
 def add(folder: Path, rows: list[dict[str, Any]]) -> list[Loose]:
@@ -161,7 +162,7 @@ def check_all(rows: list[dict[str, Any]], data: Path, seconds: float, processes:
     """Check the rows that were not, so many at a time, and write the table every few; none is begun after `seconds`."""
     prepare_extensions("cuda")  # once, before several threads ask for it
     deadline = time.monotonic() + seconds
-    waiting = [row for row in rows if row["recorded"] is None or is_interpretable(row)]
+    waiting = [row for row in rows if row["recorded"] is None or is_to_be_emulated(row)]
     with ThreadPoolExecutor(processes) as pool:
         for start in range(0, len(waiting), _AT_ONCE):
             if time.monotonic() > deadline:
@@ -186,7 +187,7 @@ def status(rows: Sequence[Mapping[str, Any]], faulty: Sequence[Loose]) -> str:
         kinds = ", ".join(f"{n} {name}" for name, n in Counter(row["kind"] for row in own).most_common())
         verdicts = ", ".join(f"{n} {name}" for name, n in Counter(row["interpreter"] for row in own).most_common())
         lines.append(f"numbers {writer}xx: {len(own)} kernels, {sum(checked)} of {len(checked)} recorded ({share})")
-        lines.append(f"  {languages}; {kinds}; interpreter: {verdicts}")
+        lines.append(f"  {languages}; {kinds}; at small sizes: {verdicts}")
     lines += [f"left out: {item.problem}/{item.path.name}: {item.fault}" for item in faulty]
     for row in rows:
         if real.split_of(row["problem"]) == "held_out":
@@ -195,7 +196,7 @@ def status(rows: Sequence[Mapping[str, Any]], faulty: Sequence[Loose]) -> str:
         if row["recorded"] is False:
             lines.append(f"not recorded: {name}: {row['refusal']}: {' '.join(row['message'].split())}")
         elif row["interpreter"] == "differs":
-            lines.append(f"differs in the interpreter: {name}: {row['difference']}")
+            lines.append(f"differs at small sizes: {name}: {row['difference']}")
     return "\n".join(lines) + "\n"
 
 

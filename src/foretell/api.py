@@ -43,9 +43,8 @@ def task(reference: TaskLike, kind: str | None = None, sizes: Mapping[str, int] 
         sizes: Sizes to change, such as `{"rows": 64}`.
 
     Raises:
-        BadInput: The task is for the other kind of device.
-        BadTask: The file or folder is not a task.
-        UnknownTask: There is no such task in the library.
+        BadInput: The task is for the other kind of device; the file or folder is not a task (BadTask); or there is no
+            such task in the library (UnknownTask).
     """
     from foretell.inputs import for_kind
     from foretell.kernels import library
@@ -279,7 +278,7 @@ def new_run(
     run_language = run_language or ("cpp" if globals()["task"](task).device_kind == "cpu" else "triton")
     resolved = _task(task, kind_of(run_language))
     named = proposer if isinstance(proposer, str) or proposer is None else None
-    wishes = Wishes(proposer=named or (UNPROPOSED if proposer is not None else None), **settings)
+    wishes = Wishes.of(settings, proposer=named or (UNPROPOSED if proposer is not None else None))
     parts = own_proposer(new_parts(resolved, wishes, run_language, first), proposer)
 
     def journal() -> RunJournal:
@@ -319,6 +318,7 @@ def open_run(
     from foretell.kernels.store import NoRun
     from foretell.kernels.tasks import of_run
     from foretell.parts import Wishes, check_same, own_proposer, parts_of_run
+    from foretell.received_limits import size_of, within_limits
     from foretell.run import Run
     from foretell.runs import existing_run
 
@@ -331,12 +331,13 @@ def open_run(
         writer = UNPROPOSED if proposer is None else proposer
         return new_run(task, language=language, proposer=writer, run=path, bench=bench, use_catalogue=use_catalogue,
                        **settings)  # fmt: skip
-    state = load_run(directory)
-    kind = state.device.kind
-    resolved = of_run(state.config, kind) if task is None else _task(task, kind)
+    with within_limits(directory, size_of(directory)):
+        state = load_run(directory)
+        kind = state.device.kind
+        resolved = of_run(state.config, kind) if task is None else _task(task, kind)
     outside = proposer == UNPROPOSED
     named = proposer if isinstance(proposer, str) and not outside else None
-    wishes = Wishes(proposer=named, language=language, **settings)
+    wishes = Wishes.of(settings, proposer=named, language=language)
     check_same(resolved, directory, state.config, wishes)
     config = {**state.config, "proposer": UNPROPOSED} if outside else state.config
 

@@ -216,7 +216,7 @@ def _prepared(row: Mapping[str, Any]) -> tuple[Task, Candidate] | str:
     try:
         task = kernelbench.from_text(reference, str(row["op_id"]).replace("/", "_"))
     except BadTask as error:
-        return f"its reference is not a valid problem: {error}"
+        return f"its reference is not a valid problem: {error.what}"
     source = row["candidate_code"]
     return task, Candidate(task.key, language_of(source), source, Origin("model"))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
+CONTROL = (KeyboardInterrupt, SystemExit, GeneratorExit)  # not errors, though they are raised
+
 
 class BadInput(ValueError):
     """What the user gave cannot be worked with; the message is what was wrong."""

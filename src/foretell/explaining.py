@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from foretell.kernels.task import Task, Workload
 
 MOST_STEPS = 5
+_APART = 1.02  # times the whole, from which on the sum of the steps is worth telling
 _POOR = 0.75  # coalescing or use of banks below this is worth a line
 _FEW_WAVES = 1.0
 _LOW_OCCUPANCY = 0.25
@@ -69,8 +70,9 @@ def _plain(part: Part) -> dict[str, Any]:
 class Account:
     """The reference and a candidate at one workload on one device, side by side.
 
-    A side is None if it could not be recorded (`refusal` and `verdict` say why) or was not asked for. `floor_s` is the
-    roofline: the larger of least bytes over bandwidth and FLOPs over the peak rate; None if the work is not known.
+    A side is None if it could not be recorded (`refusal` and `verdict` say why) or analysed (`trouble` does), or was
+    not asked for. `floor_s` is the roofline, the larger of least bytes over bandwidth and FLOPs over the peak rate; it
+    is None if the work is not known.
     """
 
     task: Task
@@ -83,6 +85,7 @@ class Account:
     work: Work | None
     floor_s: float | None
     reference_us: float | None = None
+    trouble: str = ""
 
     @property
     def runs(self) -> bool:
@@ -111,6 +114,7 @@ class Account:
             "verdict": None if self.verdict is None else {"finding": self.verdict.finding.value,
                                                           "sentence": self.verdict.sentence},
             "refusal": self.refusal,
+            "trouble": self.trouble,
             "findings": self.findings,
         }  # fmt: skip
 
@@ -129,6 +133,8 @@ class Account:
                 found += self._side(name, side)
         if self.refusal:
             found.append(f"the reference cannot be recorded: {self.refusal}")
+        if self.trouble:
+            found.append(f"not analysed: {self.trouble}")
         if self.verdict is not None and self.verdict.sentence:
             found.append(f"candidate: {self.verdict.finding}: {self.verdict.sentence}")
         return found + [f"- {finding}" for finding in self.findings]
@@ -140,14 +146,18 @@ class Account:
         times = f", {side.breakdown.moved_bytes / least:.3g} times the least" if least else ""
         parts = "1 step" if side.breakdown.steps == 1 else f"{side.breakdown.steps} steps"
         head = f"{name}: about {_us(side.seconds)} in {parts}; moves {size(side.breakdown.moved_bytes)}{times}; "
-        found = [f"{head}limited by {side.limit}"]
+        alone = sum(step.seconds for step in side.parts)  # a step on its own takes longer than in a row of them
+        aside = f" (its steps one by one: {_us(alone)})" if alone > _APART * side.seconds else ""
+        found = [f"{head}limited by {side.limit}{aside}"]
         for step in side.parts[:MOST_STEPS]:
             many = f" x{step.count}" if step.count > 1 else ""
-            share = step.seconds / side.seconds if side.seconds else 0.0
+            share = step.seconds / alone if alone else 0.0
             found.append(f"  {share:4.0%}  {_us(step.seconds):>9}  {step.name[:40]}{many}  ({_detail(step)})")
         if len(side.parts) > MOST_STEPS:
             rest = sum(step.seconds for step in side.parts[MOST_STEPS:])
-            found.append(f"  {rest / side.seconds:4.0%}  {_us(rest):>9}  {len(side.parts) - MOST_STEPS} others")
+            found.append(
+                f"  {rest / alone if alone else 0.0:4.0%}  {_us(rest):>9}  {len(side.parts) - MOST_STEPS} others"
+            )
         return found
 
     def __str__(self) -> str:
@@ -179,8 +189,6 @@ def account(
     """Record the reference and the candidate at a workload, in processes of their own, and cost their steps."""
     from foretell import extras
     from foretell.kernels.cost.recordings import recording_of
-    from foretell.kernels.cost.tasks import cost_of
-    from foretell.kernels.cost.work import work_of
     from foretell.kernels.forecast.recorded import verdict
 
     extras.check("gpu", "torch")
@@ -189,32 +197,38 @@ def account(
     if candidate is not None:
         mine = recording_of(task, workload, candidate.source, candidate.language, device)
         found = verdict(theirs, mine)
-    work = work_of(theirs.program) if theirs.program is not None else None
+    reference, work, trouble = _side(theirs, device)
+    candidate_side, _, own_trouble = _side(mine, device)
     floor_s = None
-    if work is not None and theirs.program is not None:
-        peak = device.peak_flops.get(cost_of(theirs.program, device).dtype, max(device.peak_flops.values()))
+    if work is not None:
+        peak = device.peak_flops.get(work.dtype, max(device.peak_flops.values()))
         floor_s = max(work.least_bytes / device.bandwidth_bytes_per_s, work.flops / peak)
     return Account(
         task,
         workload,
         device,
-        _side(theirs, device),
-        _side(mine, device) if mine is not None else None,
+        reference,
+        candidate_side,
         found,
         "" if theirs.refusal is None else str(theirs.refusal),
         work,
         floor_s,
         None if reference_ms is None else reference_ms * 1e3,
+        f"the reference: {trouble}" if trouble else f"the candidate: {own_trouble}" if own_trouble else "",
     )
 
 
-def _side(recording: Recording, device: Device) -> Side | None:
-    if recording.program is None:
-        return None
-    from foretell.kernels.cost.breakdown import breakdown
-    from foretell.kernels.cost.work import work_of
+def _side(recording: Recording | None, device: Device) -> tuple[Side | None, Work | None, str]:
+    """Breakdown and work of a recording; both are None, with the reason, if its Program could not be analysed."""
+    if recording is None or recording.program is None:
+        return None, None, ""
+    from foretell.kernels.cost.apart import NotAnalysed, breakdown_apart, work_apart
 
-    return Side(breakdown(recording.program, device), work_of(recording.program).intermediate_bytes)
+    try:
+        work = work_apart(recording.program)
+        return Side(breakdown_apart(recording.program, device), work.intermediate_bytes), work, ""
+    except NotAnalysed as error:
+        return None, None, str(error)
 
 
 def _us(seconds: float) -> str:

@@ -11,24 +11,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.device import Device
+    from foretell.kernels.languages.loops import LoopFacts
     from foretell.kernels.protocols import Bench, Build
     from foretell.kernels.task import Task, Workload
 
 _MANY = 0.05  # share of an inner loop's instructions from which a kind of them is worth a line
+_NAMED = 3  # functions that are named in a finding
 _FAR = 1.5  # times the roofline from which there is time to be found
 _SHOWN = (
-    "inner_loops", "inner_instructions", "inner_spills", "gathers", "outlined", "inner_load_share", "inner_store_share",
-    "inner_fma_share", "inner_divide_share", "inner_call_share", "inner_scalar_float_share", "inner_vector128_share",
+    "inner_loops", "inner_instructions", "gathers", "outlined", "inner_load_share", "inner_store_share",
+    "inner_fma_share", "inner_divide_share", "inner_scalar_float_share", "inner_vector128_share",
     "inner_vector256_share", "inner_vector512_share",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class CpuSide:
-    """One program: what the compiler made of it, and its time at the workload if it was measured here before."""
+    """One program: what the compiler made of it, and its time at the workload if it was measured here before.
+
+    `loops` says what stands in the way of its inner loops; None if its machine code was not read.
+    """
 
     build: Build
     measured_us: float | None = None
+    loops: LoopFacts | None = None
 
     @property
     def features(self) -> Mapping[str, float]:
@@ -51,6 +57,8 @@ class CpuSide:
             "measured_us": self.measured_us,
             "parallel": self.is_parallel if self.build.ok else None,
             "vector_bits": self.vector_bits if self.build.ok else None,
+            "inner_calls": None if self.loops is None else list(self.loops.calls),
+            "inner_stack_stores": None if self.loops is None else self.loops.stack_stores,
             "machine_code": {name: self.features[name] for name in _SHOWN if name in self.features},
         }
 
@@ -146,7 +154,7 @@ class CpuAccount:
         mix = ", ".join(
             f"{told.get(f'inner_{kind}_share', 0.0):.0%} {word}"
             for kind, word in (("load", "loads"), ("store", "stores"), ("fma", "fused multiply-adds"),
-                               ("divide", "divisions"), ("call", "calls"))
+                               ("divide", "divisions"))
         )  # fmt: skip
         loops = f"{told.get('inner_loops', 0):.0f} inner loops of {told.get('inner_instructions', 0):.0f} instructions"
         return [f"{name}: {time}", f"  {threads}, {width}; {loops}: {mix}"]
@@ -181,13 +189,13 @@ def account_on_cpu(
     if candidate is not None:
         measured = known.get(task, candidate, device)
         samples = [t.candidate_us for t in measured.timings if t.workload == workload.name] if measured else []
-        mine = CpuSide(builds[1], median(samples[0]) if samples else None)
+        mine = CpuSide(builds[1], median(samples[0]) if samples else None, _loops(builds[1]))
     flops = task.flops_of(workload)
     return CpuAccount(
         task,
         workload,
         device,
-        CpuSide(builds[0], None if reference_s is None else reference_s * 1e6),
+        CpuSide(builds[0], None if reference_s is None else reference_s * 1e6, _loops(builds[0])),
         mine,
         flops or None,
         task.least_bytes_of(workload),
@@ -196,7 +204,17 @@ def account_on_cpu(
     )
 
 
+def _loops(build: Build) -> LoopFacts | None:
+    from foretell.kernels.languages.cpp import listing
+    from foretell.kernels.languages.loops import loop_facts
+
+    text = listing(build.artifact) if build.artifact is not None else ""
+    return loop_facts(text) if text else None
+
+
 def _findings(told: CpuAccount) -> list[str]:
+    from foretell.report.numbers import count
+
     side = told.candidate or told.reference
     if not side.build.ok:
         return []
@@ -209,12 +227,14 @@ def _findings(told: CpuAccount) -> list[str]:
         found.append(f"its inner loops work on single numbers, where vectors have {widest} bits: they do not vectorise")
     elif 0 < side.vector_bits < widest:
         found.append(f"its vectors have {side.vector_bits} bits of {widest}")
-    if share("inner_call_share", 0.0) > 0.0:
-        found.append("an inner loop calls a function, so that it cannot be vectorised: inline or approximate it")
+    if side.loops is not None and side.loops.calls:
+        named = ", ".join(side.loops.calls[:_NAMED])
+        found.append(f"an inner loop calls {named}, so that it cannot be vectorised: inline or approximate it")
     if share("inner_divide_share", 0.0) > _MANY:
         found.append("its inner loops divide: multiply by a reciprocal that was computed before the loop")
-    if share("inner_spills", 0.0) > 0:
-        found.append(f"{side.features['inner_spills']:.0f} spills of registers in inner loops: smaller tiles")
+    if side.loops is not None and side.loops.stack_stores:
+        stores = count(side.loops.stack_stores, "store")
+        found.append(f"{stores} to the stack in inner loops, by spilt registers or small arrays: use smaller tiles")
     if share("gathers", 0.0) > 0:
         found.append("it gathers: memory is read with a stride, or by index")
     if side.measured_us is not None and side.measured_us * 1e-6 > _FAR * told.floor_s:

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
     from foretell.kernels.cost.tasks import Costed
     from foretell.kernels.device import Device
+    from foretell.kernels.forecast import TrainedForecaster
     from foretell.kernels.forecast.recorded import Verdict
+    from foretell.kernels.measurement import Measurement
     from foretell.kernels.protocols import Build, Forecaster, Subject
     from foretell.kernels.task import Task
 
 INTERVAL = 0.8
+ENOUGH = 20  # measurements made here, from which on `online` is better than what it corrects (docs/results/online.md)
 RECORDERS = 1  # processes at a time: their server has torch imported, and answers in seconds
 
 
@@ -33,6 +36,8 @@ class Prediction:
     `forecast` is the distribution; `speedup` its median if it works, `p_fail` the chance that it fails. `verdict` is
     what its recording showed, None if nothing was recorded; `why` what moved the forecast and which measured kernels
     are like it, where the forecaster can tell; `trouble` why the forecast is not the forecaster's own, if it is not.
+    `caution` says what the forecaster has learnt from if that is unlike the device, else it is empty; `measured` is the
+    user's catalogue's measurement of this very candidate on such a device, if there is one.
     """
 
     task: Task
@@ -46,6 +51,8 @@ class Prediction:
     why: dict[str, Any] | None = None
     trouble: str | None = None
     trouble_words: str = ""
+    caution: str = ""
+    measured: Measurement | None = None
 
     @property
     def runs(self) -> bool:
@@ -141,10 +148,12 @@ def forecast_on_cpu(
     subjects = [Subject(candidate, build) for candidate, build in zip(candidates, builds, strict=True)]
     forecasts = forecaster.forecast(task, device, subjects)
     troubles = _troubles(forecaster, len(subjects))
+    caution = _caution(forecaster, device, len(known))
+    measured = {subject.candidate.id: measurement for subject, measurement in known}
     return [
         Prediction(
             task, device, subject.candidate, forecast, forecaster.name, len(known), subject.build,
-            trouble=trouble, trouble_words=words,
+            trouble=trouble, trouble_words=words, caution=caution, measured=measured.get(subject.candidate.id),
         )
         for subject, forecast, (trouble, words) in zip(subjects, forecasts, troubles, strict=True)
     ]  # fmt: skip
@@ -167,9 +176,15 @@ def forecast_on_gpu(
     from foretell.kernels.forecast import CalibratedForecaster, ProgramForecaster
     from foretell.kernels.forecast.recorded import Finding, adjusted
     from foretell.kernels.protocols import Subject
+    from foretell.parts import catalogue
 
     verdicts: list[Verdict | None] = [None] * len(candidates)
     shift_log2 = 0.0
+    measured = {
+        subject.candidate.id: measurement
+        for subject, where, measurement in catalogue().of_task(task)
+        if where.startswith(f"{device.name} | ")
+    }
     if source_only or find_spec("torch") is None:
         builds = [parsed(candidate) for candidate in candidates]
     else:
@@ -190,22 +205,26 @@ def forecast_on_gpu(
                 forecast = forecast.shifted(shift_log2 if found.finding is Finding.RUNS else 0.0)
             if found.finding is Finding.SAME:
                 why = None
-        predictions.append(
-            Prediction(
-                task, device, subject.candidate, forecast, forecaster.name, 0, subject.build, found, why, trouble, words
-            )
-        )
+        prediction = Prediction(
+            task, device, subject.candidate, forecast, forecaster.name, 0, subject.build, found, why, trouble, words,
+            measured=measured.get(subject.candidate.id),
+        )  # fmt: skip
+        predictions.append(prediction)
     return predictions
 
 
 def _shift_log2(costs: Costed, device: Device, reference_us: float | None) -> float:
     """How far the known time of the reference is from the estimate, in doublings; 0 if either is missing."""
-    from foretell.kernels.cost.steps import times_of
+    from foretell.kernels.cost.apart import NotAnalysed, times_apart
 
     program = costs.reference.program
     if reference_us is None or program is None:
         return 0.0
-    return math.log2(reference_us / times_of(program, device).device_us)
+    try:
+        [times] = times_apart([program], device)
+    except NotAnalysed:
+        return 0.0
+    return math.log2(reference_us / times.device_us)
 
 
 def _recorded(
@@ -254,6 +273,28 @@ def parsed(candidate: Candidate) -> Build | None:
     except (ValueError, RecursionError, MemoryError) as error:
         return Build(Status.COMPILE_ERROR, f"not a Python module: {error}")
     return None
+
+
+def _caution(forecaster: Forecaster, device: Device, measured_here: int) -> str:
+    """What a trained model has learnt from, if no kernel was measured on such a device and few were measured here."""
+    model = _trained(forecaster)
+    devices = () if model is None else model.devices(device.kind)
+    if not devices or device.name in devices or measured_here >= ENOUGH:
+        return ""
+    return (
+        f"the model has learnt from kernels on {', '.join(devices)}, none on a device like {device.name}: "
+        "the speedup may well lie outside the interval"
+    )
+
+
+def _trained(forecaster: Forecaster) -> TrainedForecaster | None:
+    """The trained model that a forecaster is, or builds upon."""
+    from foretell.kernels.forecast import TrainedForecaster
+
+    if isinstance(forecaster, TrainedForecaster):
+        return forecaster
+    inner = (_trained(each) for each in getattr(forecaster, "wrapped", ()))
+    return next((each for each in inner if each is not None), None)
 
 
 def _troubles(forecaster: Forecaster, count: int) -> list[tuple[str | None, str]]:

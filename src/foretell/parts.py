@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,16 @@ class Wishes:
     strategy: str | None = None
     proposer: str | None = None
     language: str | None = None
+
+    @staticmethod
+    def of(settings: Mapping[str, Any], **more: Any) -> Wishes:
+        """The user's settings, by name. Raises BadInput if there is none of a name."""
+        known = {field.name for field in fields(Wishes)} - {"proposer", "language"}
+        for name in sorted(settings.keys() - known):
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else ""
+            raise BadInput(f"there is no setting {name!r}", f"one of {', '.join(sorted(known))}", hint)
+        return Wishes(**settings, **more)
 
 
 @dataclass(frozen=True)

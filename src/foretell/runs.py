@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from foretell.errors import BadInput
@@ -9,6 +10,7 @@ from foretell.errors import BadInput
 RUNS = Path("runs")
 REPORT_NAME = "report.html"
 SHOWN = 3
+_NAME_CHARACTERS = 80
 
 
 def new_run(task: str, named: Path | None) -> Path:
@@ -18,6 +20,7 @@ def new_run(task: str, named: Path | None) -> Path:
             raise BadInput(f"{named} is a file", "a directory for the run", "give --run another path")
         return named
     RUNS.mkdir(exist_ok=True)
+    task = re.sub(r"[^\w-]+", "_", task)[:_NAME_CHARACTERS]  # a received task may be called anything
     number = 1 + max((_number(path, task) for path in RUNS.glob(f"{task}-*")), default=0)
     while True:
         claimed = RUNS / f"{task}-{number}"

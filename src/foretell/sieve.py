@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _WORD = 64
 _ROWS = 4 * _WORD  # rows in work at a time, and tests made at a time: what they need then fits the cache
 _TESTS = 512
+_MOST_SLOTS_PER_NODE = 64  # each tree has as many slots as the largest one has leaves, or nearly twice that
 _LARGEST = np.finfo(np.float32).max
 _ALL = ~np.uint64(0)
 
@@ -59,6 +60,8 @@ class Sieve:
         rank = before - before[trees.roots][tree]
         slots = rank * count + tree
         digits = int(rank[leaf].max()).bit_length()
+        if count << digits > _MOST_SLOTS_PER_NODE * own.size:
+            raise ValueError("its trees are of very different sizes")
         values = np.zeros(count << digits)
         values[slots[leaf]] = trees.value[leaf]
         lines = 2 * trees.column.astype(np.int64) + ~trees.missing_left

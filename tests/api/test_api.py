@@ -51,6 +51,7 @@ class TestTasks:
         task = ft.task(Path("twice.py"))
         assert ft.task(task) is task and isinstance(task, ft.Task)
         assert ft.task("twice.py", sizes={"n": 64}).workloads[0].sizes["n"] == 64
+        assert repr(task) == f"<task twice (module, for a CPU): timed at {task.workloads[0].name}>"
 
     def test_what_is_wrong_is_said(self) -> None:
         Path("twice.py").write_text(CPU)
@@ -59,6 +60,15 @@ class TestTasks:
         assert error.value.expected
         with pytest.raises(ft.BadInput, match="no description of a device"):
             ft.explain("softmax", device="abacus")
+        with pytest.raises(ft.BadInput, match="there is no task 'softmx'; did you mean softmax") as error:
+            ft.forecast("softmx", "kernel.cpp")
+        assert error.value.expected and error.value.do
+        with pytest.raises(ft.BadInput, match=r"nofile.py does not exist"):
+            ft.task("nofile.py")
+        with pytest.raises(ft.BadInput, match=r"no setting 'measurments'.*did you mean measurements"):
+            ft.search("softmax", measurments=3, bench=fake())
+        with pytest.raises(ft.BadInput, match="no setting 'effort'"):
+            ft.new_run("softmax", effort=3)
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
             ft.nothing  # noqa: B018
 

@@ -24,7 +24,7 @@ Invoke = Callable[..., Result]
 
 
 class FakeBench:
-    """Speedups by the candidate's id; sources that say WRONG are wrong, BROKEN do not build, STOP is Ctrl-C."""
+    """Speedups by the candidate's id; sources that say WRONG, BROKEN (does not build) or DISTURBED are that."""
 
     def __init__(self, device: Device = DEVICE) -> None:
         self.device = device
@@ -55,9 +55,11 @@ class FakeBench:
             for w in task.workloads
         )
         cost = Cost(0.1, 0.01, 0.2)
+        busy = {"load": 9.0, "cores": 2, "others": 0.8, "disturbed": True}
         return Measurement(
-            Status.OK, "", ratio, ratio * 0.98, ratio * 1.02, timings, False, cost, METHOD, self.device.id
-        )
+            Status.OK, "", ratio, ratio * 0.98, ratio * 1.02, timings, False, cost, METHOD, self.device.id,
+            busy if "DISTURBED" in candidate.source else {},
+        )  # fmt: skip
 
     def close(self) -> None:
         return None

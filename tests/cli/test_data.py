@@ -12,6 +12,7 @@ pytest.importorskip("pyarrow")
 
 from foretell.cli.app import app
 from foretell.kernels.bench import trial
+from foretell.kernels.corpus import verify
 
 runner = CliRunner()
 
@@ -25,6 +26,7 @@ def _run(*arguments: object) -> str:
 def test_from_a_plan_to_a_verified_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORETELL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(trial, "BUSY_SHARE", 2.0)  # what others disturb is not kept: here it is, whoever else is busy
+    monkeypatch.setattr(verify, "_LOG_ROOM", 2.0)  # and then it is told by time on a core, not by its pairs
     plan, catalogue, folder = tmp_path / "plan.jsonl.gz", tmp_path / "c.sqlite", tmp_path / "data"
     wanted = ("--kind", "cpu", "--per-language", 2, "--task", "row_sum")
     said = _run("data", "plan", "--out", plan, *wanted, "--data", folder)

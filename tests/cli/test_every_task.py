@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,19 @@ def test_library_calls_of_several_passes_are_named(forms: dict[str, tuple[str, s
     told = invoke("explain", "rows.py").stdout
     assert "logsumexp takes" in told and "times as long as reading and writing its tensors once" in told, told
     assert "times as long" not in invoke("explain", "softmax", "--device", "h200").stdout
+
+
+@pytest.mark.usefixtures("recorded_here")
+def test_shares_of_steps_add_up_to_the_whole(forms: dict[str, tuple[str, str]], invoke: Invoke) -> None:
+    Path("two.py").write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.softmax(x, dim=1) + 1.0\n\n\ndef get_inputs():\n    return [torch.randn(64, 256)]\n\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    told = invoke("explain", "two.py").stdout
+    shares = [int(share) for share in re.findall(r"^ +(\d+)%  ", told, re.MULTILINE)]
+    assert len(shares) == 2 and abs(sum(shares) - 100) <= 1, told
+    assert "its steps one by one" in told
 
 
 @pytest.mark.usefixtures("recorded_here")

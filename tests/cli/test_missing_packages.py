@@ -161,6 +161,12 @@ def test_without_extras(bare: Run, line: str, extra: str) -> None:
     assert f"[{extra}]" in done.stderr and "install -e" in done.stderr
 
 
+def test_a_forecast_from_the_source_alone_says_what_more_takes(bare: Run) -> None:
+    said = bare("forecast", "softmax", "mine.py", "--device", "h200").stdout
+    assert "torch is not installed, so that nothing was built or recorded" in said and "[gpu]" in said
+    assert "not installed" not in bare("forecast", "softmax", "mine.py", "--device", "h200", "--source-only").stdout
+
+
 def test_doctor_names_extras_and_unavailable_verbs(bare: Run) -> None:
     done = bare("doctor", "--json")
     report = json.loads(done.stdout)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from foretell import received_limits
 from foretell.kernels.store.lines import decode, encode
 from foretell.kernels.store.seal import SECRET_NAME
 from tests.cli.conftest import FakeBench, Invoke
@@ -192,3 +193,32 @@ def test_the_key_of_the_marks_is_for_its_owner_alone(bench: FakeBench, invoke: I
     run_with(invoke, bench)
     path = tmp_path / "cache" / SECRET_NAME
     assert path.stat().st_mode & 0o777 == 0o600 and len(path.read_bytes()) == 32
+
+
+@pytest.mark.parametrize(
+    ("reader", "verb"),
+    [
+        ("load.event_from", ("search", "--resume")),
+        ("load.event_from", ("ask",)),
+        ("load.event_from", ("tell", "--finish")),
+        ("journals.make_all", ("search", "--resume")),
+        ("journals.make_all", ("tell", "--finish")),
+    ],
+)
+def test_a_run_that_takes_far_too_long_to_read_is_not_taken_up(
+    reader: str, verb: tuple[str, ...], bench: FakeBench, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a journal may hold: here reading it never ends, neither at first sight nor once it is open."""
+
+    def endless(*_: object) -> None:
+        while True:
+            pass
+
+    run = run_with(invoke, bench)
+    before = (run / "journal.jsonl").read_bytes()
+    monkeypatch.setattr(f"foretell.kernels.search.{reader}", endless)
+    monkeypatch.setattr(received_limits, "SECONDS", 0.6)
+    result = invoke(*verb, str(run))
+    assert result.exit_code == 2, result.output
+    assert "run takes more than 1 s" in " ".join(result.output.split())
+    assert (run / "journal.jsonl").read_bytes() == before

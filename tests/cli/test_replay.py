@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from foretell import received_limits
 from foretell.kernels.replay import compare
 from tests.cli.conftest import Invoke
 from tests.kernels.evaluate.world import corpus_row, corpus_rows, foreign_row, write_corpus, write_foreign
@@ -214,3 +216,34 @@ def test_bad_input_is_told_plainly(invoke: Invoke, own_place: Path, arguments: t
     assert done.exit_code == 2, done.output
     assert says in " ".join(done.output.split())
     assert "error:" in done.output and "Traceback" not in done.output
+
+
+def test_a_small_table_of_very_many_configurations_ends(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few bytes in a file may be a million configurations, each of which becomes a candidate."""
+    path = _grid(tmp_path, 1000, 60)
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr(received_limits, "SECONDS", 0.5)
+    done = invoke("replay", path, "--jobs", "1", "--seeds", "1")
+    assert done.exit_code == 2, done.output
+    assert "decoy.parquet takes more than" in " ".join(done.output.split())
+
+
+def test_a_parameter_of_very_many_values_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    """A tuner compares each value with each: 20,000 of them would be 3 GB, several times."""
+    done = invoke("replay", _grid(tmp_path, 20_000, 1), "--jobs", "1", "--seeds", "1")
+    assert done.exit_code == 2, done.output
+    assert "too large: 20,000 configurations of 20,001 values" in " ".join(done.output.split())
+
+
+def _grid(folder: Path, rows: int, columns: int) -> Path:
+    """A table of all pairs of two parameters, which takes few bytes, with its card."""
+    values = {"x": list(range(rows)), "y": list(range(columns))}
+    x, y = (pa.array(each) for each in zip(*itertools.product(*values.values()), strict=True))
+    pairs = {"x": x, "y": y, "time_ms": pa.array([1.0] * len(x)), "status": pa.array(["ok"] * len(x))}
+    path = folder / "decoy.parquet"
+    pq.write_table(pa.table(pairs), path, compression="zstd")
+    card = {"space": "s", "kernel": "k", "gpu": "g", "parameters": list(values), "parameter_values": values}
+    path.with_suffix(".json").write_text(json.dumps(card))
+    return path

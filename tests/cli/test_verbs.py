@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from foretell.kernels.forecast import FORECASTERS
 from foretell.kernels.policy import POLICIES
 from foretell.kernels.profiles import PROFILES
 from foretell.kernels.search import STRATEGIES, load_run
+from foretell.report.numbers import times
 from tests.cli.conftest import FakeBench, Invoke
 from tests.report.synthetic import events_of_a_run, write_run
 
@@ -116,6 +118,13 @@ class TestMeasure:
         assert [row["status"] for row in data["results"]] == ["ok", "wrong"]
         assert data["results"][0]["file"] == "mine.cpp" and data["results"][0]["timings"]
 
+    def test_what_was_disturbed_is_said_not_to_be_kept(self, bench: FakeBench, invoke: Invoke, own_place: Path) -> None:
+        (own_place / "busy.cpp").write_text("// DISTURBED")
+        text = invoke("measure", "softmax", "busy.cpp").stdout
+        assert "disturbed by other processes: not kept in the catalogue" in text
+        assert "intervals of 1 of 1 measurement are wide, and these are not kept in the catalogue" in text
+        assert "nothing was measured here yet" in invoke("forecast", "softmax", "busy.cpp").stdout
+
 
 class TestForecast:
     def test_for_people(self, bench: FakeBench, invoke: Invoke, kernel: Path) -> None:
@@ -127,6 +136,28 @@ class TestForecast:
     def test_it_learns_from_what_was_measured(self, bench: FakeBench, invoke: Invoke, kernel: Path) -> None:
         invoke("measure", "softmax", kernel)
         assert "learnt from 1 measurement made here" in invoke("forecast", "softmax", kernel).stdout
+
+    def test_a_device_unlike_those_learnt_from_is_cautioned_about(
+        self, bench: FakeBench, invoke: Invoke, kernel: Path
+    ) -> None:
+        text = invoke("forecast", "softmax", kernel).stdout
+        assert "caution: the model has learnt from kernels on Intel(R) Xeon(R) Processor x2" in text
+        assert "Example CPU x8" in json.loads(invoke("forecast", "softmax", kernel, "--json").stdout)["caution"]
+        assert "caution" not in invoke("forecast", "softmax", kernel, "--forecaster", "roofline").stdout
+        bench.device = replace(bench.device, name="Intel(R) Xeon(R) Processor x2")
+        assert "caution" not in invoke("forecast", "softmax", kernel).stdout
+
+    def test_a_measurement_of_the_same_source_is_told(
+        self, bench: FakeBench, invoke: Invoke, kernel: Path, own_place: Path
+    ) -> None:
+        [row] = json.loads(invoke("measure", "softmax", kernel, "--json").stdout)["results"]
+        (own_place / "other.cpp").write_text(kernel.read_text() + "void other() {}\n")
+        text = invoke("forecast", "softmax", kernel, "other.cpp").stdout
+        assert text.count("this very source was measured before") == 1
+        assert f"measured before: {times(row['speedup'], sign='x')} (95 % interval" in text
+        assert "foretell measure softmax other.cpp" in text
+        results = json.loads(invoke("forecast", "softmax", kernel, "other.cpp", "--json").stdout)["results"]
+        assert [each["measured"] and each["measured"]["speedup"] for each in results] == [row["speedup"], None]
 
     def test_json(self, bench: FakeBench, invoke: Invoke, kernel: Path) -> None:
         data = json.loads(invoke("forecast", "softmax", kernel, "--json").stdout)

@@ -35,7 +35,7 @@ from foretell.kernels.program import (
     buffers_written,
 )
 from foretell.kernels.program_check import Fault, InvalidProgram, check, check_signature
-from foretell.kernels.program_codec import from_bytes, to_bytes
+from foretell.kernels.program_codec import Budget, from_bytes, to_bytes
 from tests.kernels.programs import mutated_document, opened, random_program, sealed
 
 
@@ -185,7 +185,7 @@ def test_numbers_that_cannot_be_written_again_are_refused() -> None:
 def test_a_bomb_is_not_inflated() -> None:
     document, blobs = opened(to_bytes(random_program(random.Random(4))))
     with pytest.raises(InvalidProgram) as caught:
-        from_bytes(sealed(document, [*blobs, bytes(1 << 20)]), most_bytes=1 << 16)
+        from_bytes(sealed(document, [*blobs, bytes(1 << 20)]), Budget(bytes=1 << 16))
     assert caught.value.fault is Fault.TOO_LARGE
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,51 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(text: str, **more: Any) -> Request:
     return Request((Message("system", "be brief"), Message("user", text)), **more)
+
+
+PANICS = {
+    "load": ("normalizer", {"type": "Precompiled", "precompiled_charsmap": "/////w=="}),
+    "use": (
+        "post_processor",
+        {
+            "type": "TemplateProcessing", "single": [{"Sequence": {"id": "B", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"], "special_tokens": {},
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", PANICS)
+def test_a_tokenizer_that_panics_is_told(folder: Path, tmp_path: Path, verb: str) -> None:
+    """A panic of the tokenizers library is no Exception."""
+    received = tmp_path / "received"
+    shutil.copytree(folder, received)
+    file = received / "tokenizer.json"
+    key, value = PANICS[verb]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    with pytest.raises(CannotLoad, match=f"cannot {verb} the weights .*Panic"):
+        LocalModel(Weights(str(received))).ask([Request((Message("user", "hi"),), choices=CHOICES)])
+
+
+@pytest.mark.parametrize("template", ["{% set s = 'a' * 3000000000 %}{{ s[0] }}", "{{ 'ab' * 2000000000 }}"])
+def test_a_chat_template_that_takes_any_memory_is_refused(folder: Path, template: str) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = template
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    found = LocalModel(Weights(str(folder)), (model, tokenizer)).ask([asked("hi", choices=CHOICES)])[0]
+    assert isinstance(found, Failure) and found.kind is Trouble.REFUSED and "MiB" in found.message
+
+
+def test_weights_with_missing_tensors_are_refused(folder: Path, tmp_path: Path) -> None:
+    """They would be random numbers, which answer as the model would."""
+    received = tmp_path / "received"
+    shutil.copytree(folder, received)
+    tensors = pytest.importorskip("safetensors.torch")
+    held = tensors.load_file(received / "model.safetensors")
+    held.pop(next(name for name in held if "layers.1" in name))
+    tensors.save_file(held, received / "model.safetensors", {"format": "pt"})
+    with pytest.raises(CannotLoad, match="1 of its tensors are missing"):
+        LocalModel(Weights(str(received))).ask([asked("hi")])
 
 
 TEXTS = ["a", "a much longer question than the other one", "three", "b" * 100]

@@ -154,7 +154,7 @@ def test_garbage_is_malformed_and_counts_as_spent(body: bytes) -> None:
 def test_a_hanging_and_a_trickling_server_time_out() -> None:
     says = [Say(body=completion(), hang_s=5.0), Say(body=completion(), trickle_s=0.02)]
     with serving(lambda i, body: says[i]) as server:
-        asked = model(server, Budget(tokens=10_000), timeout_s=0.25, attempts=1)
+        asked = model(server, Budget(tokens=10_000), timeout_s=1.0, attempts=1)
         found = [only(asked.ask([request()])) for _ in says]
     assert [f.kind for f in found] == [Trouble.TIMEOUT, Trouble.TIMEOUT]
     assert "timeout_s" in found[0].message
@@ -251,7 +251,7 @@ def test_cheap_answers_leave_room_for_more() -> None:
 def test_failed_attempts_count_before_a_retry() -> None:
     with serving(lambda i, body: Say(body=completion(), hang_s=5.0)) as server:
         each = model(server).endpoint.worst_usage(request()).tokens
-        failure = only(model(server, Budget(tokens=2 * each + 5), timeout_s=0.5, attempts=9).ask([request()]))
+        failure = only(model(server, Budget(tokens=2 * each + 5), timeout_s=2.0, attempts=9).ask([request()]))
     assert failure.kind is Trouble.OVER_BUDGET  # each of the two that timed out may have been charged
     assert failure.usage.tokens == 2 * each
     assert len(server.bodies) == 2

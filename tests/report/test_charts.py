@@ -54,6 +54,17 @@ def test_ruler_shows_every_candidate_and_the_winner() -> None:
     drawn(ruler([], Winner(1, 8.0, False)))
 
 
+def test_labels_of_the_ruler_are_not_cut() -> None:
+    anchors = set()
+    for low in range(-200, 0):  # the first tick wanders from the edge inwards
+        root = drawn(ruler([Mark(2.0 ** (low / 100), False, "a"), Mark(2.0, True, "b")], None))
+        first = min((one for one in root.iter() if one.get("class") == "tick"), key=lambda one: float(one.get("x", 0)))
+        anchors.add(first.get("text-anchor"))
+        if float(first.get("x", 0)) < 24:
+            assert first.get("text-anchor") is None, "it starts there"
+    assert anchors == {None, "middle"}
+
+
 def test_scatter_tells_hits_from_misses() -> None:
     pairs = [
         Pair(0.0, -1.0, 1.0, 0.5, False, "a"),

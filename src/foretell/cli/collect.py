@@ -37,11 +37,13 @@ def collect(
     from foretell.kernels.corpus.table import known_ids
     from foretell.kernels.store import Catalogue
     from foretell.parts import bench_of
+    from foretell.received_limits import size_of, within_limits
 
     if not plan.exists():
         raise BadInput(f"there is no plan {plan}", "a plan", "foretell data plan --out plan.jsonl.gz")
     try:
-        items = list(read_plan(plan))
+        with within_limits(plan, size_of(plan)):
+            items = list(read_plan(plan))
         known = known_ids(corpus)
     except ValueError as error:
         raise BadInput(str(error), "a plan") from error

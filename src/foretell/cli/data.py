@@ -69,16 +69,13 @@ def plan(
 ) -> None:
     """Plan what to measure: candidates from every template, and every written kernel."""
     from foretell.kernels.corpus.plan import LANGUAGES, make_plan, write_plan
-    from foretell.kernels.library import UnknownTask, get
+    from foretell.kernels.library import get
     from foretell.kernels.tasks import is_path
 
     if kind not in LANGUAGES:
         raise BadInput(f"there is no kind of device {kind!r}", "cpu or gpu")
     own = [name for name in task or () if is_path(name)]
-    try:
-        task_names = [get(name, kind).name for name in task or () if name not in own]
-    except UnknownTask as error:
-        raise BadInput(str(error), "a task of the library", "foretell tasks") from error
+    task_names = [get(name, kind).name for name in task or () if name not in own]
     if own or candidate:
         if len(own) != 1 or task_names or not candidate:
             raise BadInput(
@@ -119,12 +116,14 @@ def import_(
 ) -> None:
     """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
     from foretell.kernels.corpus.table import merge
+    from foretell.received_limits import size_of, within_limits
 
     extras.check("data", "pyarrow")
     for path in catalogues:
         if not path.exists():
             raise BadInput(f"there is no {path}", "a catalogue or the folder of a run")
-    counts = merge(folder, catalogues)
+    with within_limits(", ".join(map(str, catalogues)), sum(map(size_of, (folder, *catalogues)))):
+        counts = merge(folder, catalogues)
     if as_json:
         document({"rows": dict(counts)})
         return
@@ -136,8 +135,10 @@ def import_(
 def stats(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
     """Show what the corpus holds: counts, and the best speedup and spread of each operation."""
     from foretell.kernels.corpus.stats import summary
+    from foretell.received_limits import size_of, within_limits
 
-    stats = summary(_rows(folder))
+    with within_limits(folder, size_of(folder)):
+        stats = summary(_rows(folder))
     if as_json:
         document(stats)
     else:
@@ -186,10 +187,12 @@ def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
     """
     from foretell.kernels.corpus import labels, real
     from foretell.kernels.corpus.verify import problems
+    from foretell.received_limits import size_of, within_limits
 
-    rows = _rows(folder)
-    kernels, outcomes, steps = real.read(folder), labels.read(folder), labels.read_steps(folder)
-    found = [*problems(rows), *real.problems(kernels), *labels.problems(outcomes, steps, kernels)]
+    with within_limits(folder, size_of(folder)):
+        rows = _rows(folder)
+        kernels, outcomes, steps = real.read(folder), labels.read(folder), labels.read_steps(folder)
+        found = [*problems(rows), *real.problems(kernels), *labels.problems(outcomes, steps, kernels)]
     counts = {"rows": len(rows), "real_kernels": len(kernels), "labels": len(outcomes), "steps": len(steps)}
     if as_json:
         document({"ok": not found, **counts, "problems": found})

@@ -69,14 +69,11 @@ def explain(error: BaseException) -> Problem | None:
 
         absent = missing(error)
         return None if absent is None else Problem(absent.what, absent.expected, absent.do)
-    from foretell.kernels.bench.cpu import Unsuitable
     from foretell.kernels.languages.cpp import NoCompiler
-    from foretell.kernels.library import UnknownTask
     from foretell.kernels.propose.lm import NoAnswer
     from foretell.kernels.sandbox import NoSandbox
-    from foretell.kernels.search import BenchBroken, NoSuchParent
+    from foretell.kernels.search import BenchBroken
     from foretell.kernels.store import StoreError
-    from foretell.kernels.tasks.refusal import BadTask
     from foretell.lm.adapter import WrongBase
     from foretell.lm.local import CannotLoad
     from foretell.received import BadFile, NotPlain
@@ -90,12 +87,6 @@ def explain(error: BaseException) -> Problem | None:
             )
         case BadFile():
             return Problem(str(error), "a file as Foretell writes it", "ask whoever sent it for a whole one")
-        case BadTask():
-            return Problem(error.what, error.expected, error.do)
-        case UnknownTask():
-            return Problem(str(error), "the name of a task", "foretell tasks, or foretell tasks --kind gpu")
-        case Unsuitable():
-            return Problem(str(error), "a source in a language that this device runs", "foretell doctor")
         case NoCompiler():
             return Problem(str(error), "a C++ compiler on the PATH", "install one, then foretell doctor")
         case WrongBase():
@@ -106,9 +97,6 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(str(error), "weights that transformers can read", "name another model, or mend its files")
         case StoreError():
             return _stored(error)
-        case NoSuchParent():
-            what, _, near = str(error).partition("; ")
-            return Problem(what, "the id of a candidate of the run, or its beginning, or reference", near)
         case BenchBroken():
             return Problem(str(error), "a bench that judges what it is given", "foretell doctor", FAILED)
         case NoAnswer():
@@ -189,9 +177,9 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             show_problem(Problem("interrupted"), as_json=bool(kwargs.get("as_json")))
             raise typer.Exit(INTERRUPTED) from None
-        except (typer.Exit, typer.Abort, BrokenPipeError):
+        except (typer.Exit, typer.Abort, BrokenPipeError, *errors.CONTROL):
             raise
-        except Exception as error:
+        except BaseException as error:  # a panic of a library is no Exception
             problem = explain(error)
             if problem is None and os.environ.get(TRACEBACK):
                 raise
@@ -202,7 +190,7 @@ def plainly(verb: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def _unforeseen(error: Exception) -> Problem:
+def _unforeseen(error: BaseException) -> Problem:
     """An error of Foretell's own, on one line of bounded length, whatever a file put into its message."""
     try:
         message = " ".join(str(error).split())

@@ -18,9 +18,11 @@ from foretell.forecasting import INTERVAL
 if TYPE_CHECKING:
     from foretell.belief import Forecast
     from foretell.forecasting import Prediction
+    from foretell.kernels.measurement import Measurement
 
     Told = list[tuple[Path, Prediction]]
 
+_USUAL = "online; for a GPU features, or program for a task of your own"
 BAR_WIDTH = 32
 MESSAGE_LINES = 8
 
@@ -35,7 +37,7 @@ _KNOWN = {
 def forecast(
     task: TaskOrProblem,
     files: Files,
-    forecaster: Annotated[str | None, forecaster_option(default="online; for a GPU features, or program")] = None,
+    forecaster: Annotated[str | None, forecaster_option(default=_USUAL)] = None,
     device: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +82,7 @@ def forecast(
     if as_json:
         document(_document(told))
     else:
-        _show(task, told)
+        _show(task, told, source_only)
     _warn(told)
     if any(each.trouble is not None or not each.runs for each in predictions):
         raise typer.Exit(FAILED)
@@ -103,6 +105,7 @@ def _document(told: Told) -> dict[str, Any]:
         "device": first.device.to_dict(),
         "forecaster": first.forecaster,
         "learnt_from": first.learnt_from,
+        "caution": first.caution,
         "results": [_row(path, each) for path, each in told],
         "troubles": [each.trouble for _, each in told],
     } | ({"why": [each.why for _, each in told]} if first.device.kind == "gpu" else {})
@@ -119,6 +122,7 @@ def _row(path: Path, told: Prediction) -> dict[str, Any]:
         "builds": None if build is None else build.ok,
         "message": build.message if build else "",
         "recorded": None if found is None else {"finding": found.finding.value, "sentence": found.sentence},
+        "measured": None if told.measured is None else _measured(told.measured),
     }
     if not told.runs:
         return head | {
@@ -130,6 +134,10 @@ def _row(path: Path, told: Prediction) -> dict[str, Any]:
         "p_fail": told.p_fail, "p_fail_basis": told.p_fail_basis, "speedup": told.speedup, "low": low, "high": high,
     }  # fmt: skip
     return head | middle | {"interval": INTERVAL, "bins": bins}
+
+
+def _measured(found: Measurement) -> dict[str, Any]:
+    return {"status": found.status.value, "speedup": found.speedup, "low": found.low, "high": found.high}
 
 
 def _basis(told: Sequence[Prediction]) -> str:
@@ -147,7 +155,7 @@ def _basis(told: Sequence[Prediction]) -> str:
     return f"{basis}, from the source alone" if all(each.build is None for each in told) else basis
 
 
-def _show(reference: str, told: Told) -> None:
+def _show(reference: str, told: Told, source_only: bool) -> None:
     from rich.markup import escape
 
     console = people()
@@ -155,22 +163,53 @@ def _show(reference: str, told: Told) -> None:
     console.print(f"[bold]{escape(task.name)}[/] on {escape(device.name)}, not run")
     basis = _basis([each for _, each in told])
     names = ", ".join(dict.fromkeys(each.forecaster for _, each in told))
-    console.print(f"[dim]forecaster {escape(names)}, {basis}[/]\n")
+    console.print(f"[dim]forecaster {escape(names)}, {basis}[/]")
+    if caution := told[0][1].caution:
+        console.print(f"[yellow]caution: {escape(caution)}[/]", soft_wrap=True, highlight=False)
+    console.print()
     for path, each in told:
         if each.runs:
             _show_one(path, each.forecast, each.p_fail_basis)
+            _show_measured(each)
             _show_recorded(each)
             if each.why is not None:
                 _show_why(each.why)
         else:
             _show_failed(path, each)
     if device.kind == "gpu":
+        _show_unrecorded([each for _, each in told], source_only)
         return
-    paths = [path for path, each in told if each.runs]
+    paths = [path for path, each in told if each.runs and each.measured is None]
     if paths:
         console.print("To find out:", f"[bold]{escape(command_line('measure', reference, *paths))}[/]", soft_wrap=True)
         if not told[0][1].learnt_from and task.kind == "library":
             console.print(f"To teach the forecaster: [bold]foretell search {task.name} --profile quick[/]")
+
+
+def _show_unrecorded(told: Sequence[Prediction], source_only: bool) -> None:
+    """How to get a forecast that rests on more than the source, if a package is all that it takes."""
+    from rich.markup import escape
+
+    from foretell.extras import EXTRAS, MissingPackage, is_installed
+
+    if source_only or is_installed("torch") or not any(each.runs for each in told):
+        return
+    absent = MissingPackage("torch", EXTRAS["gpu"])
+    words = f"{absent.what}, so that nothing was built or recorded: kernels are hardly told apart. {absent.do}"
+    people().print(f"[yellow]{escape(words)}[/]", soft_wrap=True, highlight=False)
+
+
+def _show_measured(told: Prediction) -> None:
+    """What the catalogue has of this very candidate."""
+    from foretell.report.candidates import KINDS
+    from foretell.report.numbers import times
+
+    found = told.measured
+    if found is None:
+        return
+    interval = f"95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}"
+    words = f"{times(found.speedup, sign='x')} ({interval})" if found.ok else KINDS[found.status]
+    people().print(f"  [bold]this very source was measured before: {words}[/]\n", soft_wrap=True, highlight=False)
 
 
 def _show_recorded(told: Prediction) -> None:

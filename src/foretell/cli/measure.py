@@ -94,7 +94,7 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
 
     from foretell.kernels.measurement import TRUST_REASON
     from foretell.report.candidates import KINDS
-    from foretell.report.conditions import pooled_note, processes_note, trust_note
+    from foretell.report.conditions import disturbed_note, pooled_note, processes_note, trust_note
     from foretell.report.numbers import seconds, times
 
     console = people()
@@ -116,6 +116,8 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
         console.print(f"  [yellow]{note}[/] {escape(str(reason))}", soft_wrap=True)
     if note := pooled_note(outcome):
         console.print(f"  [dim]{note}[/]", soft_wrap=True)
+    if note := disturbed_note(outcome):
+        console.print(f"  [yellow]{note}[/]", soft_wrap=True)
     if note := processes_note(outcome):
         console.print(f"  [yellow]{note}[/]", soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 2), header_style="dim")

@@ -13,6 +13,7 @@ from foretell.cli.options import Sizes, TaskOrProblem
 from foretell.cli.output import AsJson, document, people, progress_console
 
 if TYPE_CHECKING:
+    from foretell.kernels.cost.work import Work
     from foretell.kernels.program import Program, Step, View
     from foretell.kernels.record import Recording
     from foretell.kernels.task import Task, Workload
@@ -84,9 +85,7 @@ def _document(task: Task, workload: Workload, recording: Recording) -> dict[str,
         refusal = recording.refusal
         reason = {"reason": str(refusal.reason), "sentence": refusal.sentence} if refusal else None
         return known | {"recorded": False, "refusal": reason}
-    from foretell.kernels.cost import work_of
-
-    program, work = recording.program, work_of(recording.program)
+    program, (work, trouble) = recording.program, _work(recording.program)
     return known | {
         "recorded": True,
         "facts": dict(program.facts),
@@ -95,14 +94,24 @@ def _document(task: Task, workload: Workload, recording: Recording) -> dict[str,
         "weights": [weight.name for weight in program.weights],
         "setup": [dict(zip(("step", "what"), _row(step), strict=True)) for step in program.setup],
         "run": [dict(zip(("step", "what"), _row(step), strict=True)) for step in program.run],
-        "work": {
+        "work": {"unknown": trouble} if work is None else {
             "flops": work.flops,
             "least_bytes": work.least_bytes,
             "launches": work.launches,
             "intermediate_bytes": work.intermediate_bytes,
             "complete": work.complete,
         },
-    }
+    }  # fmt: skip
+
+
+def _work(program: Program) -> tuple[Work | None, str]:
+    """The work of a Program, computed in the sandbox; None and the reason if that failed."""
+    from foretell.kernels.cost.apart import NotAnalysed, work_apart
+
+    try:
+        return work_apart(program), ""
+    except NotAnalysed as error:
+        return None, str(error)
 
 
 def _show(task: Task, workload: Workload, recording: Recording, output: Path | None) -> None:
@@ -132,14 +141,18 @@ def _show(task: Task, workload: Workload, recording: Recording, output: Path | N
 
 def _findings(program: Program, recording: Recording) -> list[str]:
     """What is worth knowing beside the steps; facts are what the recorder said, which may be anything."""
-    from foretell.kernels.cost import work_of
-
-    work, facts = work_of(program), program.facts
-    found = [
+    (work, trouble), facts = _work(program), program.facts
+    counts = (
         f"{len(program.launches())} kernel launches and {len(program.library_calls())} library calls, "
-        f"{len(program.weights)} weights, {work.intermediate_bytes / 1e6:.3g} MB of intermediates",
-        f"at least {work.least_bytes / 1e6:.3g} MB moved; {work.flops / 1e9:.3g} GFLOP in library calls",
-    ]
+        f"{len(program.weights)} weights"
+    )
+    if work is None:
+        found = [counts, f"work unknown: {trouble}"]
+    else:
+        found = [
+            f"{counts}, {work.intermediate_bytes / 1e6:.3g} MB of intermediates",
+            f"at least {work.least_bytes / 1e6:.3g} MB moved; {work.flops / 1e9:.3g} GFLOP in library calls",
+        ]
     if facts.get("folds_weights"):
         found.append("weights are folded in the setup, which is not timed")
     if recording.alternatives:

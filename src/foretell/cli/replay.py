@@ -164,18 +164,20 @@ def replay(
     """
     from foretell.kernels.replay.compare import Effort
     from foretell.kernels.replay.result import Comparison, PoolFacts
+    from foretell.received_limits import size_of, within_limits
 
     if out is not None and out.exists() and not out.is_dir():
         raise BadInput(f"{out} is not a folder", "a folder for replay.json and replay.html", "--out FOLDER")
     paths = files or [HERE]
     strategies = list(dict.fromkeys(strategy or [USUAL_STRATEGY]))
-    with _as_bad_input(), progress_console().status("reading"):
+    effort = Effort(measurements, candidates, batch, _near(near, strategies))
+    limits = within_limits(", ".join(map(str, paths)), sum(map(size_of, paths)))
+    with _as_bad_input(), progress_console().status("reading"), limits:
         source = _read(paths)
-        contending = _contenders(source.kind, policy, strategies, forecaster)
-        effort = Effort(measurements, candidates, batch, _near(near, strategies))
         there = _grounds(source, split, operation)
         chosen = _chosen(there, pools, bool(operation), effort)
         facts = tuple(PoolFacts.of(ground.pool(), effort) for ground in chosen)
+    contending = _contenders(source.kind, policy, strategies, forecaster)
     settings = {
         "files": [path.name or str(path) for path in paths],
         "splits": list(split or source.splits()) if source.kind == "corpus" else [],

@@ -27,7 +27,9 @@ def report(
     if path.is_dir():
         raise BadInput(f"{path} is a directory", "the name of a file to write", f"-o {path / REPORT_NAME}")
     from foretell.kernels.search import load_run
+    from foretell.received_limits import size_of, within_limits
     from foretell.report import write_report
 
-    written = write_report(load_run(run_dir), path, run_dir)
+    with within_limits(run_dir, size_of(run_dir)):
+        written = write_report(load_run(run_dir), path, run_dir)
     people().print(str(written), soft_wrap=True, markup=False)

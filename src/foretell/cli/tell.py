@@ -207,7 +207,7 @@ def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None
     from rich.markup import escape
 
     from foretell.cli.live import outcome_words
-    from foretell.report.candidates import short
+    from foretell.report.candidates import short, shown
     from foretell.told import spent_words
 
     console = people()
@@ -219,8 +219,8 @@ def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None
             words = f"{outcome_words(node.measurement)}, forecast earlier, measured now"
             console.print(f"also  {short(node.id)}  {words}", markup=False, soft_wrap=True)
     best = state.best
-    if best is not None and best.measurement is not None:
-        console.print(f"best  {short(best.id)}  {outcome_words(best.measurement)}", markup=False, soft_wrap=True)
+    if best is not None and (latest := shown(best)) is not None:
+        console.print(f"best  {short(best.id)}  {outcome_words(latest)}", markup=False, soft_wrap=True)
     console.print(f"spent {spent_words(state)}", markup=False, soft_wrap=True)
     console.print(f"next  [bold]{escape(_next(state, run_dir))}[/]", soft_wrap=True)
 

@@ -280,8 +280,8 @@ class TaskLimits:
 
     `call_timeout_s` is for one call of its code in a process of its own, which draws up to `sets_per_call` input sets
     or about `bytes_per_call`. Of a table of recorded workloads at most
-    `timed_workloads` are timed and `checked_workloads` more only checked. A task whose data needs more than
-    `memory_share` of a device's memory is too large for it.
+    `timed_workloads` are timed and `checked_workloads` more only checked; a task with more than `listed_workloads`
+    of its own is refused. A task whose data needs more than `memory_share` of a device's memory is too large for it.
     """
 
     call_timeout_s: float = 60.0
@@ -289,6 +289,7 @@ class TaskLimits:
     bytes_per_call: int = 256 << 20
     timed_workloads: int = 6
     checked_workloads: int = 4
+    listed_workloads: int = 128
     memory_share: float = 0.9
 
 
@@ -315,7 +316,7 @@ class ProgramLimits:
     """The largest Program that is accepted; real ones are far below, and whatever is above is refused unread.
 
     `decoded_bytes` are for all configurations of a recording together, though never fewer than `least_decoded_bytes`
-    for one; `document_bytes` of them may be JSON, which takes longest to read.
+    for one; `document_bytes` of them may be JSON, which takes longest to read, with `values` in all of them together.
     Grid, block, shared memory, arguments and clusters are what CUDA allows on any device. `launch_blocks` blocks at a
     billion per second take a minute.
     """
@@ -324,6 +325,7 @@ class ProgramLimits:
     decoded_bytes: int = 512 << 20
     least_decoded_bytes: int = 16 << 20
     document_bytes: int = 64 << 20
+    values: int = 1_000_000
     steps: int = 200_000
     buffers: int = 200_000
     images: int = 4096
@@ -553,6 +555,10 @@ COMPILER_LIMITS = Limits()
 BUILDER_LIMITS = Limits(wall_s=40.0, cpu_s=120.0, memory_bytes=8 << 30, address_bytes=32 << 30, nice=5)
 # A recording may build an extension first; what counts is time on a core, for the machine may be busy.
 RECORDER_LIMITS = replace(BUILDER_LIMITS, wall_s=240.0)
+# The longest honest analyses take seconds.
+ANALYSIS_LIMITS = Limits(
+    wall_s=120.0, cpu_s=20.0, memory_bytes=2 << 30, address_bytes=8 << 30, scratch_bytes=1 << 20, answer_bytes=8 << 20
+)
 TASK_CODE_LIMITS = Limits(
     wall_s=TASK_LIMITS.call_timeout_s,
     cpu_s=4 * TASK_LIMITS.call_timeout_s,

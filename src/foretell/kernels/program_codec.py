@@ -12,6 +12,7 @@ import math
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from foretell.kernels.profiles import PROGRAM
@@ -41,12 +42,20 @@ from foretell.kernels.program import (
     Weight,
 )
 from foretell.kernels.program_check import Fault, InvalidProgram
-from foretell.received import parsed
+from foretell.received import parsed, values_in
 
 MAGIC = b"FORETELL"
 _HEAD = struct.Struct("<8sI32sQ")
 _SIZES = struct.Struct("<QQ")
 _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+@dataclass
+class Budget:
+    """How much may still be read of one recording: bytes that a Program inflates to, and values of all Programs."""
+
+    bytes: int = PROGRAM.decoded_bytes
+    values: int = PROGRAM.values
 
 
 def to_bytes(program: Program) -> bytes:
@@ -59,17 +68,22 @@ def to_bytes(program: Program) -> bytes:
     return _HEAD.pack(MAGIC, program.version, hashlib.sha256(payload).digest(), len(payload)) + payload
 
 
-def from_bytes(data: bytes, most_bytes: int = PROGRAM.decoded_bytes) -> Program:
-    """The program that `to_bytes` wrote; InvalidProgram if these bytes are not one, or inflate to more than that.
+def from_bytes(data: bytes, budget: Budget | None = None) -> Program:
+    """The program that `to_bytes` wrote; InvalidProgram if these bytes are not one, or beyond what the budget has left.
 
     It is not checked further.
     """
-    payload = _payload(data, most_bytes)
+    budget = budget or Budget()
+    payload = _payload(data, budget.bytes)
     try:
         length, count = _SIZES.unpack_from(payload)
         if length > PROGRAM.document_bytes:
             raise InvalidProgram(Fault.TOO_LARGE, f"its description has {length} bytes")
-        document = parsed(payload[_SIZES.size : _SIZES.size + length])
+        text = payload[_SIZES.size : _SIZES.size + length]
+        budget.values -= values_in(text)
+        if budget.values < 0:
+            raise InvalidProgram(Fault.TOO_LARGE, f"more than {PROGRAM.values:,} values describe it")
+        document = parsed(text)
     except InvalidProgram:
         raise
     except (ValueError, struct.error) as error:

@@ -32,6 +32,9 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
+MOST_CHARACTERS, MOST_SIZE = 200, 1 << 63
+
+
 @cache
 def _parsed(expression: str) -> ast.expr:
     return ast.parse(expression, mode="eval").body
@@ -41,6 +44,8 @@ def evaluate_size(expression: str | int, sizes: Sizes) -> int:
     """Value of a dimension: an integer, a size name, or + - * // over those (`"height - taps + 1"`)."""
     if isinstance(expression, int):
         return expression
+    if len(expression) > MOST_CHARACTERS:
+        raise ValueError(f"a dimension of {len(expression)} characters; at most {MOST_CHARACTERS} are read")
 
     def walk(node: ast.expr) -> int:
         if isinstance(node, ast.Name):
@@ -48,7 +53,10 @@ def evaluate_size(expression: str | int, sizes: Sizes) -> int:
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return node.value
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)](walk(node.left), walk(node.right))
+            value = _OPERATORS[type(node.op)](walk(node.left), walk(node.right))
+            if abs(value) > MOST_SIZE:
+                raise ValueError(f"the dimension {expression!r} is beyond 64 bits")
+            return value
         raise ValueError(f"cannot read the dimension {expression!r}: use size names, integers and + - * //")
 
     return walk(_parsed(expression))
@@ -164,6 +172,10 @@ class Task:
                 )
         if not self.workloads:
             raise ValueError(f"task {self.name}: at least one timed workload is needed")
+
+    def __repr__(self) -> str:
+        timed = ", ".join(workload.name for workload in self.workloads)
+        return f"<task {self.name} ({self.kind}, for a {self.device_kind.upper()}): timed at {timed}>"
 
     @property
     def device_kind(self) -> str:

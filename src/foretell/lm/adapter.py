@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ CARD_NAME = "foretell.json"
 PEFT_CONFIG = "adapter_config.json"
 _IMPORTING = ("megatron_config",)  # with it peft imports whatever module `megatron_core` names
 _KINDS = ("LORA",)
+_NAME = re.compile(r"[A-Za-z_][\w.]{0,99}")
+_ALL_LINEAR = "all-linear"
+_MOST_RANK = 4096
 _LEAST = 1e-7
 _MARKED_ROW, _MARKED_NUMBERS, _MAY_DIFFER = 100, 128, 0.1
 
@@ -106,7 +110,11 @@ class Card:
 
 
 def check_adapter(folder: Path) -> None:
-    """NotPlain if the folder links out of itself, ValueError if its settings would have peft import other modules."""
+    """NotPlain if the folder links out of itself.
+
+    ValueError if its settings would have peft import other modules, match names by patterns of the folder's own, which
+    may take for ever, or make other layers than the base has.
+    """
     check_folder(folder)
     settings = read_json(folder / PEFT_CONFIG)
     if not isinstance(settings, dict):
@@ -115,6 +123,35 @@ def check_adapter(folder: Path) -> None:
     if named or settings.get("peft_type") not in _KINDS:
         what = f"sets {', '.join(named)}" if named else f"is of the kind {settings.get('peft_type')!r}"
         raise ValueError(f"{folder / PEFT_CONFIG} {what}: only LoRA adapters that bring no code are loaded")
+    odd = next((name for name, check in _CHECKS.items() if not check(settings.get(name))), None)
+    if odd is not None:
+        what = f"{folder / PEFT_CONFIG} has an odd {odd}: expected names of modules as they are, and a rank up to"
+        raise ValueError(f"{what} {_MOST_RANK}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def _are_names(value: Any) -> bool:
+    """A list of names, or none. A text by itself peft takes for a pattern."""
+    return value is None or value == _ALL_LINEAR or (isinstance(value, list) and all(map(_is_name, value)))
+
+
+def _is_by_name(value: Any) -> bool:
+    return not value or (isinstance(value, dict) and all(map(_is_name, value)))
+
+
+def _is_rank(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 < value <= _MOST_RANK)
+
+
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "target_modules": _are_names, "exclude_modules": _are_names, "modules_to_save": _are_names,
+    "rank_pattern": _is_by_name, "alpha_pattern": _is_by_name, "r": _is_rank,
+    "layers_pattern": lambda value: not value, "layer_replication": lambda value: not value,
+    "target_parameters": lambda value: not value,
+}  # fmt: skip
 
 
 def is_adapter(path: Path) -> bool:

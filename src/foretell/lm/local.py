@@ -21,14 +21,17 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from foretell.errors import CONTROL
 from foretell.extras import MissingPackage, require
 from foretell.lm.adapter import WrongBase, check_adapter, check_base
 from foretell.lm.attention import unplanned
 from foretell.lm.image import TEXT_ONLY
 from foretell.lm.model import Failure, Message, Reply, Request, Trouble, Usage
 from foretell.received import NotPlain, check_folder, open_plain
+from foretell.received_limits import TooMuchWork, within_limits
 
 END_WORDS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "</s>")
+_TEMPLATE_BYTES = 512 << 20
 _ENDLESS = 10**7  # a context length beyond this is how a tokenizer says that it has none
 
 
@@ -97,10 +100,20 @@ class LocalModel:
                 model, tokenizer = self.load()
             except (WrongBase, MissingPackage, NotPlain):
                 raise  # asking again will not help, nor will a forecast by other means
-            except Exception as error:  # readers of weights raise anything, a plain Exception too
-                reason = f"{type(error).__name__}: {str(error)[:300]}"
-                raise CannotLoad(f"cannot load the weights {self._weights.path} ({reason})") from error
-            return _Session(model, tokenizer, self._weights).ask(requests)
+            except CONTROL:
+                raise
+            except BaseException as error:  # readers of weights raise anything; a tokenizer that panics, no Exception
+                raise self._unusable("load", error) from error
+            try:
+                return _Session(model, tokenizer, self._weights).ask(requests)
+            except (Exception, *CONTROL):
+                raise
+            except BaseException as error:
+                raise self._unusable("use", error) from error
+
+    def _unusable(self, verb: str, error: BaseException) -> CannotLoad:
+        reason = f"{type(error).__name__}: {str(error)[:300]}"
+        return CannotLoad(f"cannot {verb} the weights {self._weights.path} ({reason})")
 
     def load(self) -> tuple[Any, Any]:
         """Model and tokenizer, read on the first call; raises whatever their reader does."""
@@ -126,7 +139,12 @@ class LocalModel:
         check_weights(Path(path), self._weights.adapter)
         extra["trust_remote_code"] = False  # said, so that nobody is asked whether to run what a folder brings along
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **extra)
-        model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=dtype, **extra)
+        model, about = transformers.AutoModelForCausalLM.from_pretrained(
+            path, dtype=dtype, output_loading_info=True, **extra
+        )
+        missing = sorted(about.get("missing_keys", ()))
+        if missing:  # they would be random numbers
+            raise ValueError(f"{len(missing)} of its tensors are missing, {missing[0]} among them")
         if self._weights.adapter is not None:
             check_base(Path(self._weights.adapter), model, self._weights.path)
             peft: Any = require("peft", "train")
@@ -175,8 +193,9 @@ class _Session:
                 refused[place] = Failure(Trouble.REFUSED, TEXT_ONLY)
                 continue
             try:
-                text, special = self._rendered(request)
-            except TemplateError as error:
+                with within_limits("the chat template", 0, _TEMPLATE_BYTES):
+                    text, special = self._rendered(request)
+            except (TemplateError, TooMuchWork) as error:
                 refused[place] = Failure(Trouble.REFUSED, f"the chat template refuses the conversation: {error}")
                 continue
             texts[special][place] = text

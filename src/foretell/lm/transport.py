@@ -148,14 +148,19 @@ class _Exchange:
             return self._broken(parts, error)
 
     async def _exchanged(self, client: httpx.AsyncClient, parts: SplitResult) -> Response | Broken:
+        headers = {**self.headers, "Accept-Encoding": "identity"}
         request = client.build_request(
-            "POST", self.url, content=self.body, headers=dict(self.headers), extensions={"trace": self._trace}
+            "POST", self.url, content=self.body, headers=headers, extensions={"trace": self._trace}
         )
         response = await client.send(request, stream=True)
         self.answered = True
         try:
+            encoding = response.headers.get("content-encoding", "identity").strip().lower()
+            if encoding not in ("", "identity"):
+                packed = f"{parts.hostname} sent a compressed body, which was not asked for"
+                return Broken(Trouble.MALFORMED, packed, sent=True)
             body = bytearray()
-            async for chunk in response.aiter_bytes():
+            async for chunk in response.aiter_raw():
                 body += chunk
                 if len(body) > self.max_body_bytes:
                     large = f"{parts.hostname} sent more than {self.max_body_bytes} bytes: is this the right address?"
@@ -176,8 +181,6 @@ class _Exchange:
         if isinstance(error, httpx.ProxyError):
             text = f"the proxy refuses {where} ({error}): check https_proxy, with user and password if asked"
             return Broken(Trouble.UNREACHABLE, text, sent)
-        if isinstance(error, httpx.DecodingError):
-            return Broken(Trouble.MALFORMED, f"{where} sent a body that cannot be decompressed", sent)
         if isinstance(error, httpx.ProtocolError):
             return self._broken_off(where, error, sent)
         text = f"cannot talk to {where} ({_reason(error)}): is the server running, and the address right?"

@@ -179,6 +179,8 @@ def _decision_row(node: Node, best: bool) -> DecisionRow:
 
 
 def _round_summary(nodes: Sequence[Node]) -> str:
+    if not nodes:
+        return "no new candidates; what it measured is of earlier rounds, and stands there"
     measured = [node.measurement for node in nodes if node.measurement is not None and node.build.ok]
     parts = [f"{count(len(nodes), 'candidate')}", f"{len(measured)} measured"]
     works = [found.speedup for found in measured if found.ok and found.speedup]

@@ -23,6 +23,7 @@ from foretell.report.svg import (
 
 # A unit is a pixel where the page is at its full width, so that text has one size in all charts.
 PAGE, COLUMN, HALF = 1016.0, 760.0, 398.0
+_LABEL = 48.0  # room for the label of a tick
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def ruler(marks: Sequence[Mark], winner: Winner | None) -> str:
     x = speedup_scale([math.log2(speedup) for speedup in speedups], 8, PAGE - 8)
     parts = [line(x.start, base, x.stop, base, "rule")]
     for at, label in speedup_ticks(x, most=9):
-        parts += [line(x(at), base, x(at), base + 5, "rule"), words(label, x(at), base + 20, anchor="middle")]
+        anchor = "start" if x(at) < _LABEL / 2 else "end" if x(at) > PAGE - _LABEL / 2 else "middle"
+        parts += [line(x(at), base, x(at), base + 5, "rule"), words(label, x(at), base + 20, anchor=anchor)]
     for mark in sorted(marks, key=lambda m: m.measured):
         at = x(math.log2(mark.speedup))
         reach, kind = (22.0, "paid") if mark.measured else (12.0, "foretold")

@@ -37,7 +37,8 @@ def contention(measurements: Iterable[Measurement]) -> str:
         return ""
     worst = max(contended, key=lambda c: float(c["others"]))
     disturbed = sum(bool(c["disturbed"]) for c in contended)
-    effect = f"intervals of {disturbed} of {count(len(timed), 'measurement')} are wide" if disturbed else "no harm seen"
+    wide = f"intervals of {disturbed} of {count(len(timed), 'measurement')} are wide"
+    effect = f"{wide}, and these are not kept in the catalogue" if disturbed else "no harm seen"
     return (
         f"load {worst['load']:.0f} on {count(worst['cores'], 'core')}, up to {percent(worst['others'])} of them "
         f"used by others: {effect}"
@@ -49,6 +50,13 @@ def processes_note(measurement: Measurement) -> str:
     if not measurement.processes_disagree:
         return ""
     return "differs from process to process by more than the spread within one: the interval is wider for it"
+
+
+def disturbed_note(measurement: Measurement) -> str:
+    """A warning if other processes disturbed the timing, so that the catalogue refuses it; else empty."""
+    if measurement.conditions.get("disturbed") is not True:
+        return ""
+    return "disturbed by other processes: not kept in the catalogue; measure it again on a quieter machine"
 
 
 def pooled_note(measurement: Measurement) -> str:

@@ -29,6 +29,7 @@ from foretell.kernels.forecast.model import ESTIMATE, LEAST_SCALE_LOG2, LEVELS, 
 from foretell.kernels.forecast.roofline import CERTAIN
 from foretell.kernels.forecast.trained import LEAST_CHANCE, told
 from foretell.kernels.library import get
+from foretell.received import replacing
 from foretell.train.memory import remember
 from foretell.trees import FloatArray, Trees, of_boosting
 
@@ -255,9 +256,8 @@ def _by_parts(work: Callable[[Mask], Told], folds: Sequence[Mask], each: Each, f
         if at in missing:
             own = next(worked)
             file.parent.mkdir(parents=True, exist_ok=True)
-            with (unfinished := file.with_suffix(".partial")).open("wb") as out:
+            with replacing(file) as unfinished, unfinished.open("wb") as out:
                 np.savez(out, *own)
-            unfinished.replace(file)
         with np.load(file) as kept:
             yield kept["arr_0"], kept["arr_1"], kept["arr_2"]
 

@@ -51,8 +51,8 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_work_is_recorded_once_and_used(monkeypatch: pytest.MonkeyPatch) -> None:
     task = kernelbench.from_text(PROBLEM, "linear")
     broken = kernelbench.from_text(PROBLEM.replace("self.fc(x)", "self.fc(x).nosuch()"), "broken")
-    program, none = references_of([task, broken])
-    assert program is not None and none is None
+    reference, none = references_of([task, broken])
+    assert reference is not None and none is None
     flops = 2.0 * 8 * 32 * 16 + 2 * 8 * 16
     least = 4.0 * (8 * 32 + 16 * 32 + 16 + 8 * 16)
 
@@ -60,7 +60,7 @@ def test_work_is_recorded_once_and_used(monkeypatch: pytest.MonkeyPatch) -> None
         raise AssertionError("recorded twice")
 
     monkeypatch.setattr(recordings, "record_apart", again)
-    assert references_of([task, task]) == [program, program]
+    assert references_of([task, task]) == [reference, reference]
     [pool] = foreign_pools([foreign_row(0, i, reference_code=PROBLEM) for i in range(3)], "source")
     sizes = pool.task.workloads[0].sizes
     assert sizes == {"side0": 8, "side1": 32}

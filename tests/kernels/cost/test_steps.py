@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from foretell.kernels.cost.launches import NotFollowed, time_of
+from foretell.kernels.cost.launches import LaunchTimer, NotFollowed, Resources, observed, time_of
 from foretell.kernels.cost.steps import times_of
 from foretell.kernels.devices import described
-from foretell.kernels.forecast.program import compared
+from foretell.kernels.forecast.program import compared_times
+from foretell.kernels.languages.sass import Spills
 from foretell.kernels.profiles import LAUNCH_MODEL, PROGRAM_FORECAST
 from foretell.kernels.program import (
     Buffer,
@@ -156,12 +157,12 @@ def test_many_small_steps_are_bound_by_the_host_when_called_eagerly():
 
 
 def test_a_program_against_itself_is_as_fast_with_little_doubt():
-    found = compared(program(), program(), H200)
+    found = compared_times(times_of(program(), H200), times_of(program(), H200))
     assert found.log2 == 0.0 and found.doubt_log2 == pytest.approx(PROGRAM_FORECAST.least_doubt_log2)
 
 
 def test_a_strided_candidate_is_slower_with_doubt():
-    found = compared(program(4), program(32), H200)
+    found = compared_times(times_of(program(4), H200), times_of(program(32), H200))
     assert found.log2 < -1.0 and found.doubt_log2 > 0.5
 
 
@@ -186,3 +187,22 @@ def test_calls_cost_the_host_less_when_they_are_many():
         return times_of(replace(program(), run=(_relu(0, 1),) * count, outputs=outputs), H200).host_us
 
     assert run(40) - run(20) < run(8) * 20 / 8 / 2
+
+
+def test_registers_that_do_not_fit_are_moved_to_memory_and_back():
+    made = program()
+    launch = made.launches()[0]
+    seen = observed(launch, made.image(launch.image))
+
+    def us(frame_bytes: float) -> float:
+        spills = Spills(2 * frame_bytes, 0.0, 40, 0)
+        return (
+            LaunchTimer(launch, made, H200, seen, Resources(LAUNCH_MODEL.usual_registers, 0.0, frame_bytes, spills))
+            .time()
+            .us
+        )
+
+    large = 2 * 4096.0 * COUNT / 4.8e12 * 1e6  # frames of all resident threads are larger than any cache
+    assert us(0.0) == launch_us(made)
+    assert us(0.0) < us(16.0) < us(0.0) + 2 * 16.0 * COUNT / 4.8e12 * 1e6  # held by the caches
+    assert 0.8 * large < us(4096.0) < 1.5 * large

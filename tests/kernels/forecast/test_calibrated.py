@@ -62,7 +62,7 @@ def _made_up(count: int, seed: int) -> Examples:
     rng = np.random.default_rng(seed)
     rows, log2, status = [], [], []
     for i in range(count):
-        long = i % 2 == 0
+        long = i // 4 % 2 == 0  # the reference of a problem is one
         row = _row(reference=_times(("product", 800.0 if long else 60.0, "measured product")))
         wrong = i % 10 == 3
         row["p_fail"] = 0.4 if wrong else 0.1  # as `program` states it
@@ -70,7 +70,8 @@ def _made_up(count: int, seed: int) -> Examples:
         status.append(Status.WRONG if wrong else Status.OK)
         log2.append(math.nan if wrong else row["ratio"] + (1.0 if long else 0.0) + 0.1 * rng.normal())
     problems = np.array([f"p{i // 4}" for i in range(count)])
-    return Examples(rows, np.array(log2), status, problems, problems, np.ones(count, dtype=bool))
+    reference = np.array([row["reference.us"] + (1.0 if i // 4 % 2 == 0 else 0.0) for i, row in enumerate(rows)])
+    return Examples(rows, np.array(log2), reference, status, problems, problems, np.ones(count, dtype=bool))
 
 
 @pytest.mark.parametrize("effort", [QUICK, replace(QUICK, forests=30)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,11 @@ def test_paths_that_are_too_long_leave_nothing(cache: Path) -> None:
     name = "triton/" + "/".join(["d" * 200] * 20) + "/file"
     built.keep("source", {"triton/short": b"x", name: b"x"})
     assert kept(cache) == {} and not any((cache / built.FOLDER).rglob("*.*"))
+
+
+def test_folders_without_end_and_long_lists(cache: Path) -> None:
+    """Copying the former would exceed Python's depth; lists longer than Triton's are not read."""
+    long = json.dumps({"child_paths": {f"{i}.ptx": f"/x/{i}.ptx" for i in range(10_000)}}).encode()
+    files = {"triton/a/__grp__k.json": long, "triton/a/k.ptx": b"ptx", "cuda/" + "d/" * 700 + "x": b"x"}
+    built.keep("source", files)
+    assert kept(cache) == {"__grp__k.json": long, "k.ptx": b"ptx"}

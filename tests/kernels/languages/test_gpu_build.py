@@ -17,7 +17,7 @@ from foretell.kernels.bench.gpu.builders import BuilderPool, build_here
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.languages.python_source import NoEntry, entry_of, language_of, load_module
-from foretell.kernels.languages.sass import NotACubin, loop_depths, read_cubin
+from foretell.kernels.languages.sass import NotACubin, loop_depths, read_cubin, spills_in
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Status
 from foretell.kernels.propose.cuda import templates as cuda_templates
@@ -151,6 +151,19 @@ def test_loops_are_read_off_branches_that_go_back() -> None:
     assert depths == [0] * 0x1F + [1] * (0x1EE - 0x1F) + [0, 0]
     lows[0x5] = 0x0000000000180947  # forward
     assert loop_depths(lows) == depths
+
+
+def test_spills_are_counted_outside_of_loops_and_in_them() -> None:
+    lows, highs = [0x7918] * 0x1F0, [0] * 0x1F0
+    lows[0x1ED] = 0xFFFFFFE000C4D947  # back to 0x1f
+    lows[3], highs[3] = 0x7387, 6 << 9  # 16 bytes to the stack, before the loop
+    lows[0x80], highs[0x80] = 0x7983, 4 << 9  # 4 bytes from it, in the loop
+    found = spills_in(b"".join(word.to_bytes(8, "little") for pair in zip(lows, highs, strict=True) for word in pair))
+    looped = 0x1EE - 0x1F
+    assert (found.once_bytes, found.looped_bytes, found.looped) == (16.0, 4.0, looped)
+    assert found.moved_bytes(found.once + 10 * looped) == 16.0 + 10 * 4.0
+    assert found.moved_bytes(1.0) == 20.0  # nothing is known of branches that leave out a part
+    assert spills_in(b"").moved_bytes(1000.0) == 0.0
 
 
 _ASKS_AND_COPIES = """import torch

@@ -45,6 +45,29 @@ class TestReading:
         assert error.reason is Refusal.NOT_READABLE and "workloads" in error.what
 
     @pytest.mark.parametrize(
+        "name", ["+".join("1" * 4000), "*".join(["10"] * 30), "1000 * 200000", "[/red]", "", "for", "x" * 65, "\u00b5"]
+    )
+    @pytest.mark.parametrize("text", [GPU, CPU], ids=["gpu", "cpu"])
+    def test_a_size_is_called_like_a_parameter(self, tmp_path: Path, name: str, text: str) -> None:
+        text = text.replace('workloads = [{"n": 3000}]\nextra = [{"n": 7}]\n', "")
+        error = refusal(write(tmp_path / "op.py", f"workloads = [{{{name!r}: 64}}]\n{text}"))
+        assert error.reason is Refusal.NO_WORKLOADS and "name" in error.what and len(error.what) < 200
+
+    @pytest.mark.parametrize("count", [15, 1000, 20_000])
+    def test_many_sizes_are_refused_before_anything_runs(self, tmp_path: Path, count: int) -> None:
+        sizes = {f"n{i}": 1000 + 3 * i for i in range(count)}
+        text = CPU.replace('{"n": 3000}', repr(sizes)).replace('extra = [{"n": 7}]\n', "")
+        started = time.process_time()
+        error = refusal(write(tmp_path / "op.py", text))
+        assert "17 arguments" in error.what if count == 15 else "names" in error.what
+        assert time.process_time() - started < 5
+
+    def test_many_workloads_are_refused(self, tmp_path: Path) -> None:
+        many = [{"n": n} for n in range(1, 50_000)]
+        error = refusal(write(tmp_path / "op.py", f"workloads = {many}\n{GPU}"))
+        assert error.reason is Refusal.NO_WORKLOADS and "49999 entries" in error.what
+
+    @pytest.mark.parametrize(
         "link",
         ["a{n}: &a{n} [*a{m}, *a{m}, *a{m}, *a{m}]\n", "a{n}: &a{n} {{<<: [*a{m}, *a{m}, *a{m}, *a{m}]}}\n"],
         ids=["lists", "merged mappings"],
@@ -149,6 +172,12 @@ class TestForgedAnswers:
     )  # fmt: skip
     def test_shapes_that_no_array_has(self, dtype: str, side: object) -> None:
         plain = [{"inputs": [[dtype, [side]]], "outputs": []}]
+        with pytest.raises(Forged):
+            read_shapes(json.dumps(plain).encode(), 1, DTYPES)
+
+    @pytest.mark.parametrize("shape", [[64, *[1] * 99], [0, 10**30]], ids=["rank", "beside zero"])
+    def test_shapes_that_numpy_cannot_make(self, shape: list[int]) -> None:
+        plain = [{"inputs": [["float32", shape]], "outputs": [["float32", shape]]}]
         with pytest.raises(Forged):
             read_shapes(json.dumps(plain).encode(), 1, DTYPES)
 

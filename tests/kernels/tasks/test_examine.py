@@ -48,7 +48,7 @@ def measured(task: Task, source: str) -> Measurement:
     [
         (problem("torch.rand_like(x)"), Refusal.NONDETERMINISTIC, "other results for the same inputs and weights"),
         (problem("torch.dropout(x, 0.5, True)"), Refusal.NONDETERMINISTIC, "other results"),
-        (problem("x + self.w", init="self.w = __import__('os').urandom(1)[0] * 7 + id(self) % 1000"),
+        (problem("x + self.w", init="self.w = Model.made = getattr(Model, 'made', 0) + 1"),
          Refusal.NONDETERMINISTIC, "other results"),
         (problem("x.shape[0]"), Refusal.ODD_OUTPUTS, "returns int among its outputs"),
         (problem("[]"), Refusal.ODD_OUTPUTS, "returns nothing"),

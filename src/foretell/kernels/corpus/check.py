@@ -18,6 +18,7 @@ from foretell.received import parsed
 
 KINDS = frozenset({"cpu", "gpu"})
 _STATUSES = frozenset(status.value for status in Status)
+MOST_SOURCE_CHARACTERS = 1 << 20  # as many as a candidate's file may have
 _SHOWN = 60
 _QUANTILES = 5  # of the log2 ratio over the pairs of a workload
 
@@ -59,6 +60,10 @@ def _short(value: object) -> str:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
+
+
+def _is_source(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MOST_SOURCE_CHARACTERS
 
 
 def _is_positive(value: object) -> bool:
@@ -112,10 +117,11 @@ def _is_workload(one: Mapping[str, Any]) -> bool:
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
-        ("id", "key", "task", "family", "origin", "source", "stripped", "device", "toolchain", "message", "method",
+        ("id", "key", "task", "family", "origin", "device", "toolchain", "message", "method",
          "licence", "split", "spec"),
         ("text", _is_text),
     ),
+    **dict.fromkeys(("source", "stripped"), (f"text of at most {MOST_SOURCE_CHARACTERS} characters", _is_source)),
     **dict.fromkeys(("speedup", "low", "high"), ("a positive number", _is_positive)),
     **dict.fromkeys(("build_s", "device_s", "wall_s"), ("seconds", _is_duration)),
     "measured_at": ("a number", finite),

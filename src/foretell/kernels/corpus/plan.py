@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,12 +26,13 @@ from foretell.kernels.propose.template import Template
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import from_spec
 from foretell.kernels.tasks.refusal import BadTask, Refusal
-from foretell.received import parsed, read_plain
+from foretell.received import inside, open_plain, parsed, read_plain, values_in
 
 LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
 TEMPLATE_LANGUAGES = frozenset(itertools.chain(*LANGUAGES.values()))
 WRITTEN = Path("data/written")
 MOST_PLAN_BYTES = 1 << 30  # of text, inflated
+MOST_VALUES = 2_000_000  # of all lines; each takes some 500 bytes with what is made of it
 MOST_LINE_BYTES = 16 << 20
 
 
@@ -68,7 +70,7 @@ class Item:
             return templates(self.language)[self.task].candidate(self.knobs)
         if Path(self.task).name != self.task or Path(self.file).name != self.file:
             raise KeyError(f"{self.task}/{self.file} names no file below {written}")
-        source = read_plain(written / self.task / self.file).decode("utf-8")
+        source = read_plain(inside(written, f"{self.task}/{self.file}")).decode("utf-8")
         return Candidate(self.task, self.language, source, Origin("model", {"by": "language model", "file": self.file}))
 
 
@@ -119,7 +121,7 @@ def _drawn(template: Template, count: int, seed: int) -> list[dict[str, Any]]:
 def _written(task: str, kind: str, folder: Path) -> list[Item]:
     if kind != "gpu":
         return []
-    files = sorted((folder / task).glob("*.py"))
+    files = [inside(folder, f"{task}/{path.name}") for path in sorted((folder / task).glob("*.py"))]
     return [Item(task, "cuda" if file.name.startswith("cuda") else "triton", file=file.name) for file in files]
 
 
@@ -139,10 +141,14 @@ def write_plan(path: Path, items: Iterable[Item]) -> int:
 def read_plan(path: Path) -> Iterator[Item]:
     """The items of a plan, in order; ValueError if the file is not a plan or inflates beyond a stated size."""
     try:
-        with gzip.open(path, "rb") as file:
+        left = MOST_VALUES
+        with os.fdopen(open_plain(path), "rb") as packed, gzip.open(packed, "rb") as file:
             while line := file.readline(MOST_LINE_BYTES + 1):
                 if len(line) > MOST_LINE_BYTES or file.tell() > MOST_PLAN_BYTES:
                     raise ValueError(f"more than {MOST_LINE_BYTES} bytes in a line, or {MOST_PLAN_BYTES} in all")
+                left -= values_in(line)
+                if left < 0:
+                    raise ValueError(f"more than {MOST_VALUES:,} values")
                 yield _item(parsed(line))
     except (ValueError, KeyError, OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):

@@ -17,15 +17,16 @@ from foretell.kernels.corpus.check import CorpusDamaged
 from foretell.kernels.corpus.splits import ALIKE, alike, shingles, similarity
 from foretell.kernels.corpus.table import FOLDER, LICENCE, arrow
 from foretell.kernels.languages.python_source import language_of
-from foretell.kernels.record.interpret import AGREES, DIFFERS, NOT_RUN
+from foretell.kernels.small.outcome import AGREES, DIFFERS, NOT_RUN
 from foretell.kernels.tasks import BadTask, kernelbench
-from foretell.received import BadFile
+from foretell.received import BadFile, inside, replacing
 from foretell.received_table import read_rows
 
 FILE = "real_kernels.parquet"
 AUTHOR = "language model"
 KINDS = ("first", "repair", "improvement")
 KERNEL_LANGUAGES = ("triton", "cuda", "foretell_cuda", "mixed", "torch")
+MOST_OF_A_PROBLEM = 2_000  # kernels, which are compared with each other
 VERDICTS = (AGREES, DIFFERS, NOT_RUN)
 SEED = 25
 _MARKS = {
@@ -87,7 +88,7 @@ def new_row(problem: str, reference: str, source: str, kind: str, number: int, p
 def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
     """The rows; none if there is no table. Raises CorpusDamaged if the file is something else."""
     path = folder / FILE
-    return read_table(path, schema().names) if path.exists() else []
+    return read_table(inside(folder, FILE), schema().names) if path.exists() else []
 
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -112,11 +113,9 @@ def write(folder: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]], columns: Any) -> None:
     """Write a table, all or nothing."""
     pa = arrow()
-    partial = path.with_suffix(".partial")
-    pa.parquet.write_table(
-        pa.Table.from_pylist(list(rows), schema=columns), partial, compression="zstd", compression_level=19
-    )
-    partial.replace(path)
+    table = pa.Table.from_pylist(list(rows), schema=columns)
+    with replacing(path) as partial:
+        pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
 
 
 def splits(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -133,6 +132,9 @@ def nearest(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Rows that share it count once.
     """
+    most = max(Counter(row["problem"] for row in rows).values(), default=0)
+    if most > MOST_OF_A_PROBLEM:
+        raise BadFile(f"a problem has {most} kernels, more than {MOST_OF_A_PROBLEM}")
     leaders: dict[str, list[tuple[str, Any]]] = defaultdict(list)
     found = []
     for row in rows:
@@ -156,7 +158,7 @@ def problems(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             if task_of(problem, reference) != task:
                 yield f"{problem}: its task is not that of its text"
         except BadTask as error:
-            yield f"{problem}: {error}"
+            yield f"{problem}: {error.what}"
     for identity, count in Counter(row["id"] for row in rows).items():
         if count > 1:
             yield f"{ids[identity]['problem']} {identity} occurs {count} times"

@@ -23,7 +23,7 @@ from foretell.kernels.measurement import Status
 from foretell.kernels.store import Catalogue, catalogue_key
 from foretell.kernels.store.journal import JOURNAL_NAME
 from foretell.kernels.tasks import of_run
-from foretell.received import BadFile
+from foretell.received import BadFile, inside, replacing
 from foretell.received_table import read_rows
 
 LICENCE = "Apache-2.0"
@@ -129,15 +129,14 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
         splits = assign(ordered)
     placed = [{**r, "split": split} for r, split in zip(ordered, splits, strict=True)]
     table = pa.Table.from_pylist(placed, schema=columns)
-    partial = path.with_suffix(".partial")
-    pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
-    partial.replace(path)
+    with replacing(path) as partial:
+        pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
     return len(ordered)
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
-    """The tables of the library's candidates in a folder."""
-    return sorted(folder.glob("corpus_*.parquet"))
+    """The tables of the library's candidates in a folder. NotPlain if one is a link out of it."""
+    return [inside(folder, path.name) for path in sorted(folder.glob("corpus_*.parquet"))]
 
 
 def read(folder: Path = FOLDER, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -156,7 +155,8 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> list[dict[str
 
 def known_ids(folder: Path = FOLDER) -> set[str]:
     """Candidates that are in the corpus; none where there is no table."""
-    tables = (*files(folder), *folder.glob("problems_*.parquet"))
+    own = [inside(folder, path.name) for path in sorted(folder.glob("problems_*.parquet"))]
+    tables = (*files(folder), *own)
     return {r["id"] for path in tables for r in read_file(path, ["id"])}
 
 

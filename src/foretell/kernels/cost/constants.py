@@ -52,8 +52,10 @@ class Constants:
         size = DTYPE_BYTES[value.dtype]
         if _dtype(value.dtype) != flat.dtype or value.offset_bytes % size:
             return None
-        strides = tuple(stride * flat.itemsize for stride in value.strides)
         start = value.offset_bytes // size
+        if value.count > MOST_IN_ALL or not _is_within(value, len(flat) - start):
+            return None  # the buffer may be larger than what was computed into it
+        strides = tuple(stride * flat.itemsize for stride in value.strides)
         return np.lib.stride_tricks.as_strided(flat[start:], value.shape, strides, writeable=False)
 
     def see(self, call: LibraryCall) -> None:
@@ -67,7 +69,10 @@ class Constants:
             return
         flat = np.empty(view.count, dtype=_dtype(view.dtype))
         strides = tuple(stride * flat.itemsize for stride in view.strides)
-        np.lib.stride_tricks.as_strided(flat, view.shape, strides)[...] = made
+        try:
+            np.lib.stride_tricks.as_strided(flat, view.shape, strides)[...] = made
+        except (TypeError, ValueError, OverflowError):
+            return  # of another shape, or no numbers
         self._buffers[view.buffer] = flat
 
     def forget(self, buffers: set[int]) -> None:
@@ -83,7 +88,7 @@ class Constants:
         try:
             with np.errstate(all="ignore"):
                 return self._made(name, arguments, dict(call.keywords), view)
-        except (TypeError, ValueError, IndexError, OverflowError):
+        except (TypeError, ValueError, IndexError, ArithmeticError):
             return None
 
     def _made(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], view: View) -> Array | None:
@@ -98,7 +103,8 @@ class Constants:
             return np.full((), arguments[0])
         if name == "arange":
             numbers = [value for value in arguments if isinstance(value, int | float)]
-            return np.arange(*numbers)
+            start, step = (0, 1) if len(numbers) < 2 else (numbers[0], numbers[2] if len(numbers) > 2 else 1)
+            return start + step * np.arange(view.count)
         known = [self.of(value) for value in arguments]
         if name in ("tril", "triu") and known[0] is not None:
             diagonal = int(arguments[1]) if len(arguments) > 1 else 0
@@ -120,6 +126,13 @@ _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float16
 
 def _dtype(name: str) -> np.dtype[Any]:
     return np.dtype(_NUMPY.get(name, name))
+
+
+def _is_within(view: View, count: int) -> bool:
+    """Whether a view from the first of so many elements stays among them."""
+    if min(view.strides, default=0) < 0 or 0 in view.shape:
+        return False
+    return sum((side - 1) * stride for side, stride in zip(view.shape, view.strides, strict=True)) < count
 
 
 def _is_dense(view: View) -> bool:

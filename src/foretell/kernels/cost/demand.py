@@ -188,9 +188,15 @@ def _outside(shape: Sequence[int], diagonal: int, lower: bool) -> float:
     if len(shape) < 2 or 0 in shape:
         return 0.0
     rows, cols = shape[-2], shape[-1]
-    at = np.arange(rows)
-    kept = np.clip(at + diagonal + 1, 0, cols) if lower else cols - np.clip(at + diagonal, 0, cols)
-    return 1.0 - float(kept.sum()) / (rows * cols)
+    first = diagonal + 1 if lower else diagonal
+    left = _clipped_sum(first + rows - 1, cols) - _clipped_sum(first - 1, cols)
+    return 1.0 - left / (rows * cols) if lower else left / (rows * cols)
+
+
+def _clipped_sum(last: int, most: int) -> int:
+    """The sum of all whole numbers up to `last`, of which negative ones count as 0 and large ones as `most`."""
+    low = max(0, min(last, most))
+    return low * (low + 1) // 2 + max(0, last - most) * most
 
 
 def _masked(mask: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None, value: object) -> Hidden | None:

@@ -25,13 +25,15 @@ _ELEMENT_BYTES = dict(enumerate((1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)))  # by 
 @dataclass(frozen=True)
 class LaunchTime:
     """Device time of a launch. `parts_us` are times that single parts of the device would need; `unknown` is the share
-    of memory requests whose addresses depend on data; `cut` says that a warp was not followed to its end."""
+    of memory requests whose addresses depend on data; `cut` says that a warp was not followed to its end. `facts` are
+    how the launch fills the device: warps at a time on a multiprocessor, waves of blocks, what a block takes."""
 
     us: float
     parts_us: Mapping[str, float] = field(default_factory=dict)
     unknown: float = 0.0
     cut: bool = False
     decided: bool = True
+    facts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def bound(self) -> str:
@@ -45,7 +47,8 @@ class Resources:
 
     registers: float
     shared_bytes: float
-    spill_bytes: float
+    frame_bytes: float = 0.0
+    spills: sass.Spills = field(default_factory=sass.Spills)
 
 
 class NotFollowed(ValueError):
@@ -63,14 +66,16 @@ def time_of(launch: Launch, program: Program, device: Device) -> LaunchTime:
 @lru_cache(maxsize=4096)
 def resources(image: Image, launch: Launch) -> Resources:
     """Registers and shared memory of a launch's block, read off the machine code where there is any."""
-    usual = Resources(LAUNCH_MODEL.usual_registers, float(launch.shared_bytes), 0.0)
+    usual = Resources(LAUNCH_MODEL.usual_registers, float(launch.shared_bytes))
     if not image.cubin:
         return usual
     try:
         found = sass.read_cubin(image.cubin, launch.threads, launch.shared_bytes, launch.entry)
+        frame = found["spill_bytes"]
+        spills = sass.spills_of(image.cubin, launch.entry) if frame else sass.Spills()
     except (sass.NotACubin, ValueError, KeyError, IndexError):
         return usual
-    return Resources(found["registers"], found["shared_bytes"], found["spill_bytes"])
+    return Resources(found["registers"], found["shared_bytes"], frame, spills)
 
 
 @lru_cache(maxsize=4096)
@@ -113,6 +118,7 @@ class LaunchTimer:
         self, launch: Launch, program: Program, device: Device, seen: dry.Observation, took: Resources
     ) -> None:
         self._launch, self._program, self._device, self._seen = launch, program, device, seen
+        self._took = took
         capability = capability_of(device)
         self._unit = multiprocessor_of(capability)
         resident = resident_blocks(took.registers, took.shared_bytes, launch.threads, capability)
@@ -140,13 +146,25 @@ class LaunchTimer:
         requests = sum(one.requests for one in usual.buffers.values())
         unknown = sum(one.unknown for one in usual.buffers.values())
         us = busy + LAUNCH_MODEL.fixed_us
-        return LaunchTime(us, parts, unknown / max(1.0, requests), usual.cut, usual.decided)
+        return LaunchTime(us, parts, unknown / max(1.0, requests), usual.cut, usual.decided, self._facts())
+
+    def _facts(self) -> dict[str, float]:
+        return {
+            "warps": min(self._resident, self._per_unit) * self._warps,
+            "waves": self._launch.blocks / (self._device.cores * self._resident),
+            "registers": self._took.registers,
+            "shared_bytes": self._took.shared_bytes,
+            "frame_bytes": self._took.frame_bytes,
+        }
 
     def _parts(self) -> dict[str, float]:
         usual, unit, per_unit, clock = self._seen.usual, self._unit, self._per_unit, self._clock
         device = self._device
         memory_bytes, (loaded, stored), lines, hits = self._traffic()
-        cache_bytes = max(loaded, stored)  # they go through the network between cores and cache in opposite directions
+        spilled_lines, spilled, spilled_beyond = self._spilled()
+        lines, memory_bytes = lines + spilled_lines, memory_bytes + spilled_beyond
+        # Loads and stores go through the network between cores and cache in opposite directions.
+        cache_bytes = spilled + max(loaded, stored)
         shared = sum(usual.traffic[kind].cost for kind in ("shared_load", "shared_store"))
         shared += usual.shared_atomics / LANES * LAUNCH_MODEL.shared_atomic_passes
         slots = usual.slots
@@ -205,6 +223,18 @@ class LaunchTimer:
         memory = min(1.0 - own, from_memory / max(asked, 1.0))
         both = (through_cache["load"], through_cache["store"])
         return from_memory, both, lines, (own, 1.0 - own - memory, memory)
+
+    def _spilled(self) -> tuple[float, float, float]:
+        """Lines per block of registers that did not fit, and bytes of all of them that pass the multiprocessor's own
+        cache, and the last-level cache, since frames of resident threads do not fit there."""
+        moved = self._took.spills.moved_bytes(self._seen.busiest.instructions) * self._launch.threads
+        if not moved:
+            return 0.0, 0.0, 0.0
+        frames = self._took.frame_bytes * self._launch.threads * min(self._resident, self._per_unit)
+        beyond = max(0.0, 1.0 - self._own_cache / max(frames, 1.0))
+        lost = max(0.0, 1.0 - self._device.cache_bytes / max(frames * self._device.cores, 1.0))
+        through = moved * beyond * self._launch.blocks
+        return moved / LINE_BYTES, through, through * lost
 
     def _read_once(self, place: tuple[str, int], size: float | None, total: float) -> float:
         """Bytes of a buffer that come from memory as long as the last-level cache holds what is read again soon."""

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
-import tempfile
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from foretell.extras import is_installed
+from foretell.kernels.cost.apart import analysis_server
+from foretell.kernels.cost.kept import keep, read_kept, sources_hash
 from foretell.kernels.device import Device
 from foretell.kernels.languages.extension.toolchain import nvcc
-from foretell.kernels.profiles import RECORDED
 from foretell.kernels.record.apart import record_all_apart, record_apart
 from foretell.kernels.record.job import decoded, encoded, request
 from foretell.kernels.record.refusal import Reason, Recording, is_own_fault
@@ -43,6 +42,7 @@ def recording_of(task: Task, workload: Workload, source: str | None, language: s
     kept = _found(task, workload, source, language, device)
     if kept is not None:
         return kept
+    analysis_server().start()  # imports meanwhile what the Program will be analysed with
     recording = record_apart(task, workload, source, language, device)
     _store(recording, task, workload, source, language, device)
     return recording
@@ -70,16 +70,17 @@ def _store(
 ) -> None:
     question = request(task, workload, source, language, device)
     if recording.refusal is None or recording.refusal.reason in _LASTING:
-        _keep(_path(question), encoded(recording))
+        keep(_path(question), encoded(recording))
     elif is_own_fault(recording.refusal):
-        _keep(_path([question, _surroundings()]), encoded(recording))
+        keep(_path([question, _surroundings()]), encoded(recording))
 
 
 def _kept(path: Path) -> Recording | None:
     """What was kept there; None if there is nothing, or it is damaged or of another form."""
-    if not path.is_file():
+    data = read_kept(path)
+    if data is None:
         return None
-    recording = decoded(path.read_bytes())
+    recording = decoded(data)
     return None if recording.refusal is not None and recording.refusal.reason is Reason.FORGED else recording
 
 
@@ -104,14 +105,7 @@ def _path(question: object) -> Path:
 @cache
 def recorder_hash(root: Path = Path(__file__).parents[1]) -> str:
     """Hash of the sources that a recording depends on."""
-    digest = hashlib.sha256()
-    for name in _RECORDER:
-        place = root / name
-        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            part = file.relative_to(root)
-            if file.is_file() and not _IGNORED.intersection(part.parts):
-                digest.update(f"{part.as_posix()}\0".encode() + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return sources_hash(root, _RECORDER, _IGNORED)
 
 
 @cache
@@ -128,13 +122,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _keep(path: Path, data: bytes) -> None:
-    if len(data) > RECORDED.kept_bytes:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    Path(partial).replace(path)

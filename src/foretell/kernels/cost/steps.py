@@ -32,12 +32,15 @@ from foretell.kernels.program import (
 )
 
 MEGA = 1e6
+TOO_LONG, UNKNOWN_ADDRESSES, UNKNOWN_BRANCHES = (
+    "too long to follow to its end", "addresses depend on data", "branches depend on data"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class StepTime:
     """Device time of one step. `key` is the same for steps that do the same work, `basis` says how it was found, and
-    `reason` why it is doubtful."""
+    `reason` why it is doubtful; `facts` are those of a launch."""
 
     at: int
     label: str
@@ -47,6 +50,7 @@ class StepTime:
     key: str
     reason: str = ""
     parts_us: Mapping[str, float] | None = None
+    facts: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -177,11 +181,11 @@ def _launch(at: int, launch: Launch, program: Program, device: Device) -> StepTi
         return StepTime(at, launch.entry, us, STEP_MODEL.unknown_log2, "roofline", key, str(error))
     doubt, reasons = STEP_MODEL.launch_log2.get(found.bound, STEP_MODEL.usual_launch_log2), []
     for holds, added, reason in (
-        (found.cut, STEP_MODEL.cut_log2, "too long to follow to its end"),
-        (found.unknown > STEP_MODEL.unknown_share, STEP_MODEL.data_log2, "addresses depend on data"),
-        (not found.decided, STEP_MODEL.branch_log2, "branches depend on data"),
+        (found.cut, STEP_MODEL.cut_log2, TOO_LONG),
+        (found.unknown > STEP_MODEL.unknown_share, STEP_MODEL.data_log2, UNKNOWN_ADDRESSES),
+        (not found.decided, STEP_MODEL.branch_log2, UNKNOWN_BRANCHES),
     ):
         if holds:
             doubt = math.hypot(doubt, added)
             reasons.append(reason)
-    return StepTime(at, launch.entry, found.us, doubt, "dry run", key, ", ".join(reasons), found.parts_us)
+    return StepTime(at, launch.entry, found.us, doubt, "dry run", key, ", ".join(reasons), found.parts_us, found.facts)

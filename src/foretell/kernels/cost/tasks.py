@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from foretell.kernels.cost.flops import flops_of
+from foretell.kernels.cost.apart import WORK_DEVICE, NotAnalysed, times_apart, work_apart
 from foretell.kernels.cost.recordings import can_record, recording_of
-from foretell.kernels.cost.steps import times_of
-from foretell.kernels.cost.work import work_of
+from foretell.kernels.cost.work import Work
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described
-from foretell.kernels.program import Program, View
+from foretell.kernels.program import Program
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, WorkloadCost
 
-WORK_DEVICE = "h200"  # references whose work alone matters are recorded for it: that is the same on any device
+
+@dataclass(frozen=True)
+class Reference:
+    """The Program of a task's reference, and its work."""
+
+    program: Program
+    work: Work
 
 
 @dataclass(frozen=True)
 class Costed:
     """A task whose `costs` are filled in as far as its reference could be recorded, and those recordings by workload.
 
-    `refusal` says why the first workload that could not be recorded was not; empty if all were.
+    `refusal` says why the first workload that could not be recorded was not; empty if all were. `trouble` says why
+    costs are missing though all were recorded.
     """
 
     task: Task
     recordings: Mapping[str, Recording]
+    trouble: str = ""
 
     @property
     def reference(self) -> Recording:
@@ -56,13 +63,17 @@ def costed(task: Task, device: Device, reference_us: float | None = None) -> Cos
             break
     programs = [recording.program for recording in recordings.values() if recording.program is not None]
     costs: dict[str, WorkloadCost] = {}
+    trouble = ""
     if not formulas and len(programs) == len(task.workloads):
-        costs = {name: cost_of(program, device) for name, program in zip(recordings, programs, strict=True)}
-    return Costed(replace(task, costs=_known(task, costs, reference_us)), recordings)
+        try:
+            costs = {name: cost_of(program, device) for name, program in zip(recordings, programs, strict=True)}
+        except NotAnalysed as error:
+            trouble = str(error)
+    return Costed(replace(task, costs=_known(task, costs, reference_us)), recordings, trouble)
 
 
-def references_of(tasks: Sequence[Task]) -> list[Program | None]:
-    """The Program of each task's reference at its first workload; None if it cannot be recorded here."""
+def references_of(tasks: Sequence[Task]) -> list[Reference | None]:
+    """Each task's reference at its first workload; None if it cannot be recorded or analysed here."""
     if not tasks or not can_record():
         return [None] * len(tasks)
     distinct = {task.identity: task for task in tasks}
@@ -71,9 +82,13 @@ def references_of(tasks: Sequence[Task]) -> list[Program | None]:
     return [found[task.identity] for task in tasks]
 
 
-def _reference(task: Task) -> Program | None:
+def _reference(task: Task) -> Reference | None:
     nameless = replace(task, name="reference", summary="")  # so that the same problem under two names is recorded once
-    return recording_of(nameless, task.workloads[0], None, "torch", described(WORK_DEVICE)).program
+    program = recording_of(nameless, task.workloads[0], None, "torch", described(WORK_DEVICE)).program
+    try:
+        return None if program is None else Reference(program, work_apart(program))
+    except NotAnalysed:
+        return None
 
 
 def _known(task: Task, costs: Mapping[str, WorkloadCost], reference_us: float | None) -> dict[str, WorkloadCost]:
@@ -93,23 +108,11 @@ def _known(task: Task, costs: Mapping[str, WorkloadCost], reference_us: float | 
 
 
 def cost_of(program: Program, device: Device) -> WorkloadCost:
-    """The cost of the workload that a reference's Program was recorded for, with an estimate of its time."""
-    work = work_of(program)
-    us = times_of(program, device).device_us
+    """The cost of the workload that a reference's Program was recorded for, with an estimate of its time.
+
+    Worked out in the sandbox. Raises NotAnalysed.
+    """
+    work = work_apart(program)
+    [times] = times_apart([program], device)
     counts = (len(program.inputs), len(program.outputs))
-    return WorkloadCost(work.flops, work.least_bytes, _dtype(program), *counts, reference_us=us, estimated=True)
-
-
-def _dtype(program: Program) -> str:
-    """The floating type that most of the operations are done in; that of the inputs where none are counted."""
-    flops: dict[str, float] = {}
-    for call in program.library_calls():
-        dtype = _first_floating(call.tensors())
-        if dtype:
-            flops[dtype] = flops.get(dtype, 0.0) + flops_of(call)
-    most = max(flops, key=flops.__getitem__, default="")
-    return most if flops.get(most) else _first_floating(program.inputs) or "float32"
-
-
-def _first_floating(views: Iterable[View]) -> str:
-    return next((view.dtype for view in views if view.dtype.startswith(("float", "bfloat"))), "")
+    return WorkloadCost(work.flops, work.least_bytes, work.dtype, *counts, reference_us=times.device_us, estimated=True)

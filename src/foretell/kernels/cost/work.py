@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from foretell.kernels.cost.demand import Demand
@@ -18,6 +18,7 @@ from foretell.kernels.program import (
     LibraryCall,
     Program,
     Role,
+    View,
     buffers_written,
 )
 
@@ -31,7 +32,8 @@ class Work:
 
     `flops` are those of library calls (a launch's are for the dry run to find); `least_bytes` reads each needed input,
     weight and state byte once and writes each output once. `launches` counts what the device is given: calls, kernels,
-    fills and copies. `intermediate_bytes` is memory that is written and is no output.
+    fills and copies. `intermediate_bytes` is memory that is written and is no output. `dtype` is the floating type that
+    most of the operations are done in; that of the inputs where none are counted.
     """
 
     flops: float
@@ -40,6 +42,7 @@ class Work:
     intermediate_bytes: float
     flops_by_family: Mapping[str, float]
     complete: bool
+    dtype: str
 
 
 def work_of(program: Program) -> Work:
@@ -62,7 +65,8 @@ def work_of(program: Program) -> Work:
         by_family[family] = by_family.get(family, 0.0) + flops
     complete = not any(isinstance(step, Launch) for step in program.run)
     flops = sum(by_family.values())
-    return Work(flops, _least_bytes(program, demand), launches, _intermediate_bytes(program), by_family, complete)
+    least, intermediate = _least_bytes(program, demand), _intermediate_bytes(program)
+    return Work(flops, least, launches, intermediate, by_family, complete, _dtype(program))
 
 
 def _flops(call: LibraryCall) -> float:
@@ -107,3 +111,17 @@ def _intermediate_bytes(program: Program) -> float:
             if program.buffers[number].role is Role.TEMPORARY
         )
     )
+
+
+def _dtype(program: Program) -> str:
+    flops: dict[str, float] = {}
+    for call in program.library_calls():
+        dtype = _first_floating(call.tensors())
+        if dtype:
+            flops[dtype] = flops.get(dtype, 0.0) + _flops(call)
+    most = max(flops, key=flops.__getitem__, default="")
+    return most if flops.get(most) else _first_floating(program.inputs) or "float32"
+
+
+def _first_floating(views: Iterable[View]) -> str:
+    return next((view.dtype for view in views if view.dtype.startswith(("float", "bfloat"))), "")

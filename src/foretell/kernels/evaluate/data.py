@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from foretell.extras import require
 from foretell.kernels.corpus import table
-from foretell.kernels.corpus.check import checked
+from foretell.kernels.corpus.check import MOST_SOURCE_CHARACTERS, checked
 from foretell.kernels.corpus.splits import SPLITS
 from foretell.kernels.evaluate import foreign, pools
 from foretell.kernels.evaluate.controls import Past
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
 from foretell.kernels.measurement import Status
 from foretell.received import BadFile, read_json
+from foretell.received_limits import size_of, within_limits
 from foretell.received_table import column_names, read_table
 
 ALL = "all"
@@ -103,7 +105,8 @@ def read(path: Path, parts: Path | None = None) -> Data:
         files = [path]
     else:
         raise BadTable(f"there is no {path}", _KNOWN)
-    found = [_read_file(file) for file in files]
+    with within_limits(path, size_of(path)):
+        found = [_read_file(file) for file in files]
     rows = [row for data in found for row in data.rows]
     if not rows:
         raise BadTable(f"there is no row in {path}", "one row for every candidate measured")
@@ -132,6 +135,7 @@ def _read_file(path: Path) -> Data:
             if names.issuperset(form.REQUIRED):
                 columns = read_table(path, [name for name in (*form.REQUIRED, *form.OPTIONAL) if name in names])
                 _check(path, columns, form.REQUIRED)
+                _check_lengths(path, columns)
                 _check_optional(path, columns, foreign.OPTIONAL if is_foreign else ())
                 rows = columns.to_pylist()
                 return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
@@ -154,6 +158,18 @@ def _check(path: Path, columns: Any, required: Sequence[str]) -> None:
             raise BadTable(f"the column {name} of {path} holds {column.type}", "text")
         elif column.null_count:
             raise BadTable(f"the column {name} of {path} is empty in {column.null_count} rows", "a value in each row")
+
+
+def _check_lengths(path: Path, columns: Any) -> None:
+    """Refuse texts that are longer than any kernel: whoever reads one takes hundreds of times as much memory."""
+    compute, types = require("pyarrow.compute", "data"), table.arrow().types
+    for name in columns.column_names:
+        column = columns.column(name)
+        if types.is_string(column.type) or types.is_large_string(column.type):
+            longest = compute.max(compute.binary_length(column)).as_py() or 0
+            if longest > MOST_SOURCE_CHARACTERS:
+                what = f"the column {name} of {path} has a text of {longest} bytes"
+                raise BadTable(what, f"texts of at most {MOST_SOURCE_CHARACTERS}")
 
 
 def _check_optional(path: Path, columns: Any, names: Sequence[str]) -> None:

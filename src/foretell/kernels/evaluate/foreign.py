@@ -15,12 +15,11 @@ from typing import Any
 
 from foretell.kernels import devices
 from foretell.kernels.candidate import Candidate, Origin, stripped
-from foretell.kernels.cost.tasks import references_of
-from foretell.kernels.cost.work import work_of
+from foretell.kernels.cost.tasks import Reference, references_of
 from foretell.kernels.device import Device
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier, make_pool
 from foretell.kernels.measurement import Measurement, Status
-from foretell.kernels.program import Program, View
+from foretell.kernels.program import View
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.task import ITEM_BYTES, Sizes, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import BadTask, kernelbench
@@ -67,12 +66,12 @@ def foreign_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
         if row.get("clean") is not False and row["gpu"] not in unknown:
             grouped[row["cell_id"]].append(row)
     cells = sorted(grouped.items())
-    programs = _references([members[0] for _, members in cells])
-    pools = [_cell(name, members, tier, program) for (name, members), program in zip(cells, programs, strict=True)]
+    references = _references([members[0] for _, members in cells])
+    pools = [_cell(name, members, tier, each) for (name, members), each in zip(cells, references, strict=True)]
     return [pool for pool in pools if len(pool)]
 
 
-def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier, reference: Program | None) -> Pool:
+def _cell(name: str, rows: Sequence[Mapping[str, Any]], tier: Tier, reference: Reference | None) -> Pool:
     task = task_of(rows[0], reference)
     pairs = [(subject_of(row, tier), _measurement(row)) for row in rows]
     ids = [row.get("row_id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
@@ -108,8 +107,8 @@ def foreign_device(gpu: str) -> Device:
         raise BadTable(str(error), ", ".join(devices.gpus())) from error
 
 
-def _references(rows: Sequence[Mapping[str, Any]]) -> list[Program | None]:
-    """The Program of each row's reference, None for one that is not a problem or cannot be recorded here."""
+def _references(rows: Sequence[Mapping[str, Any]]) -> list[Reference | None]:
+    """Each row's reference, None for one that is not a problem or cannot be recorded here."""
     tasks: list[Task | None] = []
     for row in rows:
         try:
@@ -129,7 +128,7 @@ def reference_text(row: Mapping[str, Any]) -> str:
     return _PRODUCT.format(**sizes, dtype=dtype) if sizes else ""
 
 
-def task_of(row: Mapping[str, Any], program: Program | None = None) -> Task:
+def task_of(row: Mapping[str, Any], recorded: Reference | None = None) -> Task:
     """The task of a row, as far as it tells: sizes of a matrix product, or the work of its reference.
 
     Where neither is to be had the cost is told as nothing (no FLOPs, 4 bytes), which leaves a roofline without a say.
@@ -145,8 +144,9 @@ def task_of(row: Mapping[str, Any], program: Program | None = None) -> Task:
     if sizes:
         inputs = (Tensor("a", dtype, ("m", "k")), Tensor("b", dtype, ("k", "n")))
         outputs = (Tensor("c", dtype, ("m", "n")),)
-    elif program is not None:
-        work, read = work_of(program), (*program.inputs, *(weight.view for weight in program.weights))
+    elif recorded is not None:
+        program, work = recorded.program, recorded.work
+        read = (*program.inputs, *(weight.view for weight in program.weights))
         inputs, outputs = _tensors("x", read), _tensors("y", program.outputs)
         sizes = {f"side{i}": side for i, side in enumerate(read[0].shape)} if read else {}
         flops, least_bytes = partial(_constant, work.flops), partial(_constant, work.least_bytes)

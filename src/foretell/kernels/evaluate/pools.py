@@ -121,7 +121,7 @@ def _task(name: str, kind: str, spec: str | None, device: Device) -> Task:
             return get(name, kind)
         task = from_spec(parsed(spec))
     except UnknownTask as error:
-        raise BadTable(str(error), "rows of tasks that the library knows") from error
+        raise BadTable(error.what, "rows of tasks that the library knows") from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise BadTable(
             f"the spec of {name} is not a task's: {error!r}", "a spec as `foretell data import` wrote it"

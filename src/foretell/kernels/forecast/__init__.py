@@ -42,6 +42,7 @@ def make(name: str, seed: int = 0) -> Forecaster:
     `online` learns in the run on top of `features`, `online:NAME` on top of another; `cascade` asks `features` and then
     `online`, `cascade:NAME,NAME,...` others in that order. `calibrated` corrects `program` by what
     was learnt from measured kernels. `program:eager` and `calibrated:eager` forecast eager times, not those of graphs.
+    `calibrated:static` is `calibrated` without runs at small sizes.
     Names of language models: see docs/lm.md.
 
     Raises MissingPackage for `program` and `calibrated`, which record candidates with torch, where it is not installed.
@@ -57,9 +58,9 @@ def make(name: str, seed: int = 0) -> Forecaster:
         case "program" if parts in ("", "eager") and (parts or not colon):
             check("gpu", "torch")
             return ProgramForecaster(eager=parts == "eager")
-        case "calibrated" if parts in ("", "eager") and (parts or not colon):
+        case "calibrated" if parts in ("", "eager", "static") and (parts or not colon):
             check("gpu", "torch")
-            return CalibratedForecaster(eager=parts == "eager")
+            return CalibratedForecaster(eager=parts == "eager", static=parts == "static")
         case "online" if parts or not colon:
             return OnlineForecaster(make(parts or "features", seed), seed, name)
         case "cascade" if parts or not colon:

@@ -65,8 +65,8 @@ _BINS = (
     + f", {bins.KEYS[-1]} above"
 )
 _HIDDEN = "Source not shown."
-_ONE_LETTER = "Answer with one letter."
-_DISTRIBUTION = f'Answer with hundredths, as in "{hundredths.MARK} X 5, D 20, E 75".'
+ONE_LETTER = "Answer with one letter."
+DISTRIBUTION = f'Answer with hundredths, as in "{hundredths.MARK} X 5, D 20, E 75".'
 
 
 Blur = Callable[[float], float]
@@ -88,6 +88,11 @@ class _Seen:
     subject: Subject
     text: str
     numbers: Mapping[str, float]
+
+
+def question(base: str) -> str:
+    """What is asked about the candidate, with the bins of the answer; `base` names what it is timed over."""
+    return _QUESTION.format(base=base, bins=_BINS, failure=FAILURE_KEY)
 
 
 def reference_base(task: Task) -> Base:
@@ -132,8 +137,8 @@ class Asker:
         parts.append(self._numbers(subject, "Candidate", blur))
         if trees is not None:
             parts.append(_word_of(trees))
-        ask = _ONE_LETTER if form == "direct" else _DISTRIBUTION
-        parts.append(_QUESTION.format(base=name, bins=_BINS, failure=FAILURE_KEY) + " " + ask)
+        ask = ONE_LETTER if form == "direct" else DISTRIBUTION
+        parts.append(f"{question(name)} {ask}")
         return (Message("user", "\n\n".join(part for part in parts if part)),)
 
     def _task(self, task: Task, reference_us: Mapping[str, float]) -> str:

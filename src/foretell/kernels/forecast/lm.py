@@ -119,7 +119,7 @@ class LmForecaster:
             trouble = _trouble(reading)
             troubles.append(trouble)
             if isinstance(reading, answer.Answer):
-                found.append(_believed(reading, words[i]))
+                found.append(believed(reading, words[i]))
             else:
                 found.append(replace(fallback, p_fail=CERTAIN) if doomed[i] else fallback)
         self.last_troubles = tuple(troubles)
@@ -255,7 +255,7 @@ def from_name(name: str, cache_folder: Path | None = None) -> LmForecaster:
         raise BadModelName(f"{name!r}: {error}") from error
 
 
-def _believed(reading: answer.Answer, word: Forecast | None) -> Forecast:
+def believed(reading: answer.Answer, word: Forecast | None) -> Forecast:
     """The stated distribution with a little doubt added: no bin is impossible and nothing is certain.
 
     Within a bin the model says nothing; where it was told the word of trees, that stands there.

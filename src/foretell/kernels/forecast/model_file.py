@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from foretell.received import parsed
+from foretell.received import parsed, replacing
 from foretell.received_arrays import read_arrays
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -25,10 +25,8 @@ class BadModel(ValueError):
 def save(path: Path, head: Mapping[str, Any], arrays: Arrays) -> None:
     """Write a model, all or nothing."""
     encoded = np.frombuffer(json.dumps(head, sort_keys=True).encode(), dtype=np.uint8)
-    partial = path.with_suffix(".partial")
-    with partial.open("wb") as file:
+    with replacing(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, **dict(sorted({**arrays, "head": encoded}.items())))  # type: ignore[arg-type]
-    partial.replace(path)
 
 
 def load(path: Path | None, shipped: str, version: int, read: Callable[[Any, Arrays], T]) -> T:

@@ -1,7 +1,7 @@
 """The forecaster `program`: reference and candidate are recorded as Programs, and every step of both gets a time.
 
 Physics only: nothing is learnt from speedups. Doubt comes from the steps that the two do not share. What cannot be
-recorded is forecast by the roofline alone, with the reason in `last_troubles`.
+recorded or analysed is forecast by the roofline alone, with the reason in `last_troubles`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from statistics import fmean
 
 from foretell.belief import Forecast
+from foretell.kernels.cost.apart import NotAnalysed, times_apart
 from foretell.kernels.cost.recordings import recording_of
-from foretell.kernels.cost.steps import ProgramTime, times_of
+from foretell.kernels.cost.steps import ProgramTime
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.recorded import Finding, verdict
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed
@@ -39,11 +41,6 @@ class Compared:
     log2: float
     doubt_log2: float
     eager_log2: float
-
-
-def compared(reference: Program, candidate: Program, device: Device) -> Compared:
-    """Times of both Programs on a device, and what they say of the speedup."""
-    return compared_times(times_of(reference, device), times_of(candidate, device))
 
 
 def compared_times(reference: ProgramTime, candidate: ProgramTime) -> Compared:
@@ -70,9 +67,9 @@ def _p_fail(language: str) -> float:
 class ProgramForecaster:
     """Forecasts the ratio of device times (graph replay, cold cache) by recording and costing Programs.
 
-    Host code is executed, once per candidate, in a process of its own, as many at a time as there are cores; recordings
-    are kept on disk. `learn` changes nothing. With `eager` the ratio of eager times is forecast instead, for comparison
-    with times measured so.
+    Host code is executed, once per candidate, in a process of its own, and what it recorded is analysed in another, as
+    many at a time as there are cores; recordings and times are kept on disk. `learn` changes nothing. With `eager` the
+    ratio of eager times is forecast instead, for comparison with times measured so.
     Of the candidates of the last `forecast`, `last_troubles` says why one has no estimate of its own, `refusals` has
     the reason if it is in the candidate's recording, and `compared` has the times of those that do.
     """
@@ -94,40 +91,53 @@ class ProgramForecaster:
         fallback = self._roofline.forecast(task, device, subjects)
         references = _references(task, device)
         with ThreadPoolExecutor(min(os.cpu_count() or 1, max(1, len(subjects)))) as pool:
-            recorded = list(pool.map(lambda subject: _recorded(references, device, subject), subjects))
-        chances = [_p_fail(subject.candidate.language) for subject in subjects]
-        told = [self._one(device, references, *each) for each in zip(recorded, fallback, chances, strict=True)]
+            both = list(pool.map(lambda *each: self._one(device, references, *each), subjects, fallback))
+        recorded, told = [each for each, _ in both], [each for _, each in both]
         self.last_troubles = [reason for _, reason, _ in told]
         self.refusals = [_refusal(each) for each in recorded]
         self.compared = [pair for _, _, pair in told]
         return [forecast for forecast, _, _ in told]
 
     def _one(
+        self, device: Device, references: Sequence[_Reference], subject: Subject, wide: Forecast
+    ) -> tuple[str | list[Recording], tuple[Forecast, str | None, Compared | None]]:
+        recorded = _recorded(references, device, subject)
+        if isinstance(recorded, str):
+            return recorded, (wide, recorded, None)
+        try:
+            return recorded, self._told(device, references, recorded, wide, _p_fail(subject.candidate.language))
+        except NotAnalysed as error:
+            return recorded, (wide, str(error), None)
+
+    def _told(
         self,
         device: Device,
         references: Sequence[_Reference],
-        recordings: str | Sequence[Recording],
+        recordings: Sequence[Recording],
         wide: Forecast,
         p_fail: float,
     ) -> tuple[Forecast, str | None, Compared | None]:
-        if isinstance(recordings, str):
-            return wide, recordings, None
-        pairs: list[Compared] = []
+        known: list[ProgramTime] = []
+        options: list[Sequence[Program]] = []
         for reference, recording in zip(references, recordings, strict=False):
             if reference.times is None or recording.program is None:
                 mine = recording.refusal
                 blamed = mine is not None and is_own_fault(mine)
                 chance = _P_FAIL.get(mine.reason, wide.p_fail) if mine and blamed else wide.p_fail
-                refused = reference.recording.refusal or mine
-                return Forecast(chance, wide.knots, wide.levels), str(refused), None
+                refused = reference.trouble or str(reference.recording.refusal or mine)
+                return Forecast(chance, wide.knots, wide.levels), refused, None
             found = verdict(reference.recording, recording)
             if found.finding is Finding.CANNOT_RUN:
                 return Forecast(CERTAIN, wide.knots, wide.levels), found.sentence, None
             if found.plain:
                 p_fail = min(p_fail, RECORDED.operators_p_fail)
-            options = (recording.program, *recording.alternatives[: PROGRAM_FORECAST.alternatives])
-            times = [times_of(program, device) for program in options]
-            pairs.append(compared_times(reference.times, min(times, key=lambda t: t.device_us)))
+            known.append(reference.times)
+            options.append((recording.program, *recording.alternatives[: PROGRAM_FORECAST.alternatives]))
+        times = iter(times_apart([program for each in options for program in each], device))
+        pairs: list[Compared] = []
+        for reference_times, programs in zip(known, options, strict=True):
+            fastest = min(islice(times, len(programs)), key=lambda time: time.device_us)
+            pairs.append(compared_times(reference_times, fastest))
         mean = fmean(pair.eager_log2 if self._eager else pair.log2 for pair in pairs)
         doubt = fmean(pair.doubt_log2 for pair in pairs)
         return Forecast.from_normal(mean, doubt, p_fail), None, pairs[0]
@@ -135,12 +145,14 @@ class ProgramForecaster:
 
 @dataclass(frozen=True)
 class _Reference:
-    """The reference at one workload: what was recorded, and its times if there is a Program."""
+    """The reference at one workload: what was recorded, and its times; `trouble` says why it has none if it has a
+    Program."""
 
     task: Task
     workload: Workload
     recording: Recording
     times: ProgramTime | None
+    trouble: str = ""
 
 
 def _references(task: Task, device: Device) -> list[_Reference]:
@@ -153,8 +165,13 @@ def _references(task: Task, device: Device) -> list[_Reference]:
             return found
     for workload in task.workloads[: PROGRAM_FORECAST.workloads] if device.kind == "gpu" else ():
         recording = recording_of(task, workload, None, "torch", device)
-        times = times_of(recording.program, device) if recording.program is not None else None
-        found.append(_Reference(task, workload, recording, times))
+        times, trouble = None, ""
+        if recording.program is not None:
+            try:
+                [times] = times_apart([recording.program], device)
+            except NotAnalysed as error:
+                trouble = f"the reference: {error}"
+        found.append(_Reference(task, workload, recording, times, trouble))
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from foretell.belief import Forecast
-from foretell.kernels.cost.kernels import features_of
+from foretell.kernels.cost.apart import NotAnalysed, features_apart
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.roofline import CERTAIN
 from foretell.kernels.measurement import Status
@@ -77,12 +77,19 @@ def _refused(reference: Recording, refusal: Refusal) -> Verdict:
 
 
 def build_of(recording: Recording, found: Verdict, device: Device) -> Build | None:
-    """The recording as what building showed; None if nothing is known of the build."""
+    """The recording as what building showed; None if nothing is known of the build.
+
+    Its features are read off the Program in the sandbox; there are none if that fails.
+    """
     if found.finding is Finding.CANNOT_RUN:
         return Build(found.status, f"cannot run: {found.sentence}", seconds=recording.seconds)
     if recording.program is None:
         return None
-    return Build(Status.OK, "", features_of(recording.program, device), seconds=recording.seconds)
+    try:
+        features = features_apart(recording.program, device)
+    except NotAnalysed:
+        features = {}
+    return Build(Status.OK, "", features, seconds=recording.seconds)
 
 
 def adjusted(forecast: Forecast, found: Verdict, recorded: bool = False) -> Forecast:

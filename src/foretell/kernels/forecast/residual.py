@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from foretell.kernels.measurement import Status
 from foretell.trees import FloatArray, Trees
 
 FORMAT = 1
+INTERCEPT = "intercept"
 SHIPPED = {False: "residual_device.npz", True: "residual_eager.npz"}
 LEVEL, ERROR = "level", "error"
 KINDS = (Status.COMPILE_ERROR, Status.LAUNCH_ERROR, Status.WRONG, Status.TIMEOUT)
@@ -71,13 +72,25 @@ def finding_of(row: Row) -> str:
     return f"{refused.removeprefix('refused.') or 'nothing'} {row['p_fail']:.2f}"
 
 
+def with_small_runs(weights: Mapping[str, float], row: Row, chances: tuple[float, ...]) -> tuple[float, ...]:
+    """Chances of each of `KINDS` with that of wrong results moved by what runs at small sizes showed, if there were
+    any."""
+    known = [weight * row[name] for name, weight in weights.items() if name in row]
+    if not known:
+        return chances
+    at = KINDS.index(Status.WRONG)
+    odds = math.exp(weights.get(INTERCEPT, 0.0) + sum(known)) * chances[at] / max(1e-9, 1.0 - chances[at])
+    return (*chances[:at], odds / (1.0 + odds), *chances[at + 1 :])
+
+
 @dataclass(frozen=True)
 class Residual:
     """The model. `levels` are averaged and added to `program`'s log2 ratio; `error` predicts the log of the error left.
 
     `spread` has, for each group and for `UNSEEN` ones, the quantiles of errors in units of that. `failures` has the
     chance of each of `KINDS`, as counted among candidates of one `finding_of`; for other
-    findings the chance is the one that `program` states, divided among `KINDS` by `shares`.
+    findings the chance is the one that `program` states, divided among `KINDS` by `shares`. `small` has the weights
+    of what runs at small sizes showed in the log odds of wrong results; it is empty if such runs are of no use.
     """
 
     levels: tuple[Ensemble, ...]
@@ -86,6 +99,7 @@ class Residual:
     failures: Mapping[str, tuple[float, ...]]
     shares: tuple[float, ...]
     about: Mapping[str, Any]
+    small: Mapping[str, float] = field(default_factory=dict)
 
     def means(self, rows: Sequence[Row]) -> FloatArray:
         """Expected log2 speedup of each row."""
@@ -99,7 +113,7 @@ class Residual:
         found = []
         for row in rows:
             usual = tuple(share * row["p_fail"] for share in self.shares)
-            chances = self.failures.get(finding_of(row), usual)
+            chances = with_small_runs(self.small, row, self.failures.get(finding_of(row), usual))
             scale = min(1.0, CERTAIN / max(sum(chances), 1e-9))
             found.append({kind: scale * chance for kind, chance in zip(KINDS, chances, strict=True)})
         return found
@@ -125,6 +139,7 @@ class Residual:
             "spread": {name: [round(value, 5) for value in values] for name, values in self.spread.items()},
             "failures": self.failures,
             "shares": self.shares,
+            "small": {name: round(value, 4) for name, value in self.small.items()},
             "about": self.about,
         }
         model_file.save(path, head, arrays)
@@ -153,6 +168,9 @@ class Residual:
         failures = {str(name): tuple(map(float, values)) for name, values in head["failures"].items()}
         if any(len(values) != len(KINDS) or min(values) < 0 for values in (shares, *failures.values())):
             raise ValueError("its chances of failure are incomplete")
+        small = {str(name): float(value) for name, value in head.get("small", {}).items()}
+        if not all(map(math.isfinite, small.values())):
+            raise ValueError("its weights of small runs are not numbers")
         return Residual(
             tuple(found[name] for name in sorted(found) if name.startswith(LEVEL)),
             found[ERROR],
@@ -160,4 +178,5 @@ class Residual:
             failures,
             shares,
             head["about"],
+            small,
         )

@@ -64,7 +64,7 @@ _PIECES = {
 }
 _PATTERNS = {
     "syncthreads": r"__syncthreads|bar\.sync(?<!\wbar\.sync)|\.sync\(\)",
-    "shuffle": r"__shfl|__reduce_\w+_sync",
+    "shuffle": r"__shfl|__reduce_\w{1,20}_sync",
     "dynamic_shared": r"extern\s+__shared__",
     "atomic": r"atomic(?<!\watomic)[A-Z]\w*|atom\.(?<!\watom\.)|red\.(?<!\wred\.)",
     "thread_y": r"threadIdx\.[yz]",

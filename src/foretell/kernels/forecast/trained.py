@@ -127,6 +127,10 @@ class TrainedForecaster:
         """How many measured kernels the model was trained on."""
         return int(self._model.about["rows"])
 
+    def devices(self, kind: str) -> tuple[str, ...]:
+        """Names of the devices of that kind on which the model's kernels were measured."""
+        return tuple(name for name in self._model.references if described(name).kind == kind)
+
     def neighbours(
         self, task: Task, device: Device, subject: Subject, asked: Asked, count: int
     ) -> tuple[Neighbour, ...]:

@@ -16,14 +16,17 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from foretell.kernels.sandbox.jobs import KEEP_BYTES
 from foretell.kernels.store.locations import cache_dir
 from foretell.received import parsed
 
 FOLDER = "built"
 KEPT = ("triton", "cuda", "extensions")  # folders below a builder's cache
-MOST_BYTES = 256 << 20
+MOST_BYTES = KEEP_BYTES
 _KEY_CHARACTERS = 40
 _GROUP = "__grp__"
+_MOST_GROUP_BYTES = 1 << 14  # Triton keeps about ten files of a kernel
+_MOST_DEPTH = 32  # of folders
 
 
 def problem_of(spec: Mapping[str, Any]) -> str:
@@ -51,8 +54,11 @@ def use(source: str | None, base: Path) -> None:
 def keep(source: str, files: Mapping[str, bytes], problem: str = "") -> None:
     """Put files, by their names relative to a builder's cache, into the candidate's folder; whole, or not at all.
 
-    Names that lead out of it are left out; so is everything if one of them is longer than a path may be.
+    Names that lead out of it or far down, or cannot be printed, are left out; so is everything if one of them is longer
+    than a path may be, or all of it is more than MOST_BYTES.
     """
+    if sum(map(len, files.values())) > MOST_BYTES:
+        return
     target = built_dir(source, problem=problem)
     partial = target.with_name(f"{target.name}.{os.getpid()}.{id(files)}")
     try:
@@ -72,7 +78,7 @@ def keep(source: str, files: Mapping[str, bytes], problem: str = "") -> None:
 def _put(name: str, content: bytes, partial: Path, target: Path) -> None:
     """Write one file into a folder that will become `target`."""
     parts = PurePosixPath(name).parts
-    if not parts or parts[0] not in KEPT or ".." in parts or "\0" in name:
+    if not parts or parts[0] not in KEPT or ".." in parts or not name.isprintable() or len(parts) > _MOST_DEPTH:
         return
     path = partial.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +105,12 @@ def settle(folder: Path) -> None:
 
 
 def _moved(content: bytes, folder: Path) -> bytes:
-    """Triton's list of the files of one kernel, which names them by whole paths, as it is in another folder."""
+    """Triton's list of the files of one kernel, which names them by whole paths, as it is in another folder.
+
+    A longer list than Triton writes is left as it is.
+    """
+    if len(content) > _MOST_GROUP_BYTES:
+        return content
     try:
         paths: dict[str, Any] = parsed(content)["child_paths"]
         return json.dumps({"child_paths": {name: str(folder / Path(name).name) for name in paths}}).encode()

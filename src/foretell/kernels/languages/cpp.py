@@ -109,6 +109,12 @@ def build(task: Task, candidate: Candidate) -> Build:
     )
 
 
+def listing(artifact: Path) -> str:
+    """The disassembly of a built object, made in the sandbox; empty if there is no objdump."""
+    finished = run(["objdump", "-d", "--no-show-raw-insn", str(artifact)], readable=[artifact])
+    return finished.stdout if finished.returncode == 0 else ""
+
+
 def build_all(task: Task, candidates: Sequence[Candidate], workers: int | None = None) -> list[Build]:
     """Build in parallel on the CPU's cores; results in the order given."""
     find_compiler()
@@ -151,7 +157,7 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
     if finished.returncode != 0:
         return Build(Status.COMPILE_ERROR, diagnostics(finished.stderr, candidate.source)), finished
     text = finished.stdout
-    if text and f"<{ENTRY}>:" not in text:
+    if text and not any(f"<{ENTRY}{suffix}>:" in text for suffix in ("", ".resolver")):  # of target_clones
         if finished.cut:
             too_long = "its machine code is too long: no entry point in as much of its listing as is read"
             return Build(Status.COMPILE_ERROR, too_long), finished

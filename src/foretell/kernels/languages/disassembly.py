@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _FUNCTION = re.compile(r"^[0-9a-f]+ <(?P<name>[^>]+)>:$")
-_LINE = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?P<op>\S+)\s*(?P<args>[^#<]*)(?:<|#|$)")
+_LINE = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?P<op>\S+)\s*(?P<args>[^#<]*)(?:<(?P<symbol>[^>]*)|#|$)")
 _OVERLAP = 4  # times the instructions of a function that its loops may have together
 _JUMP_TARGET = re.compile(r"^([0-9a-f]+)")
 _RUNTIME = frozenset(
@@ -41,6 +41,7 @@ class Instruction:
     address: int
     op: str
     args: str
+    symbol: str = ""
 
 
 def functions(listing: str) -> dict[str, list[Instruction]]:
@@ -61,7 +62,7 @@ def functions(listing: str) -> dict[str, list[Instruction]]:
             op, args = part["op"], part["args"].strip()
             if op in ("lock", "rep", "repz", "repnz", "bnd", "notrack"):
                 op, _, args = args.partition(" ")
-            current.append(Instruction(int(part["address"], 16), op, args))
+            current.append(Instruction(int(part["address"], 16), op, args, part["symbol"] or ""))
     return found
 
 
@@ -69,7 +70,7 @@ def read_features(listing: str) -> dict[str, float]:
     """Numbers that describe a disassembled object, all finite, with the same keys for every object."""
     bodies = functions(listing)
     everything = [instruction for body in bodies.values() for instruction in body]
-    loops = [loop for body in bodies.values() for loop in _innermost_loops(body)]
+    loops = [loop for body in bodies.values() for loop in innermost_loops(body)]
     inner = [instruction for loop in loops for instruction in loop]
     features = {
         "functions": float(len(bodies)),
@@ -78,8 +79,8 @@ def read_features(listing: str) -> dict[str, float]:
         "inner_loops": float(len(loops)),
         "inner_instructions": float(len(inner)),
         "inner_longest": float(max((len(loop) for loop in loops), default=0)),
-        "spills": float(sum(_is_spill(i) for i in everything)),
-        "inner_spills": float(sum(_is_spill(i) for i in inner)),
+        "spills": float(sum(is_spill(i) for i in everything)),
+        "inner_spills": float(sum(is_spill(i) for i in inner)),
         "gathers": float(sum("gather" in i.op for i in everything)),
         "atomics": float(sum(i.op.startswith(("cmpxchg", "xadd", "ldadd", "cas")) for i in everything)),
     }
@@ -104,16 +105,17 @@ def _share(body: list[Instruction], name: str) -> float:
     return sum(_classify(i) == name for i in body) / len(body)
 
 
-def _innermost_loops(body: list[Instruction]) -> Iterable[list[Instruction]]:
+def innermost_loops(body: list[Instruction]) -> Iterable[list[Instruction]]:
+    """From the target of each jump back to the jump, if no other such span lies within."""
     if not body:
         return []
     index = {instruction.address: position for position, instruction in enumerate(body)}
     spans: list[tuple[int, int]] = []
     for position, instruction in enumerate(body):
-        if not _is_jump(instruction.op):
+        if not is_jump(instruction.op):
             continue
-        target = _JUMP_TARGET.match(instruction.args.split(",")[-1].strip())
-        start = index.get(int(target[1], 16)) if target else None
+        target = jump_target(instruction)
+        start = index.get(target) if target is not None else None
         if start is not None and start <= position:
             spans.append((start, position))
     inner: list[tuple[int, int]] = []
@@ -127,11 +129,17 @@ def _innermost_loops(body: list[Instruction]) -> Iterable[list[Instruction]]:
     return [body[start : end + 1] for start, end in reversed(inner)]
 
 
-def _is_jump(op: str) -> bool:
+def jump_target(jump: Instruction) -> int | None:
+    """The address that a jump names; None if it is in a register."""
+    target = _JUMP_TARGET.match(jump.args.split(",")[-1].strip())
+    return int(target[1], 16) if target else None
+
+
+def is_jump(op: str) -> bool:
     return op.startswith(("j", "b.", "cb", "tb")) or op == "b"
 
 
-def _is_spill(instruction: Instruction) -> bool:
+def is_spill(instruction: Instruction) -> bool:
     """A store of a register to the stack frame."""
     if "(%rsp)" in instruction.args or "(%rbp)" in instruction.args:
         return instruction.op.startswith(("mov", "vmov")) and instruction.args.rstrip().endswith(")")
@@ -157,7 +165,7 @@ def _classify(instruction: Instruction) -> str:
     op, args = instruction.op, instruction.args
     if op.startswith(("call", "bl")) and op != "blendv":
         return "call"
-    if _is_jump(op) or op.startswith("ret"):
+    if is_jump(op) or op.startswith("ret"):
         return "branch"
     if "fmadd" in op or "fmsub" in op or "fnmadd" in op or "fnmsub" in op or op in ("fmla", "fmls"):
         return "fma"

@@ -122,6 +122,39 @@ def _mix(code: bytes) -> dict[str, float]:
     }
 
 
+@dataclass(frozen=True)
+class Spills:
+    """Bytes that a thread moves to and from its stack, and instructions, outside of loops and in one turn of them."""
+
+    once_bytes: float = 0.0
+    looped_bytes: float = 0.0
+    once: int = 0
+    looped: int = 0
+
+    def moved_bytes(self, executed: float) -> float:
+        """Bytes that a thread moves if it executes so many instructions."""
+        turns = max(1.0, (executed - self.once) / self.looped) if self.looped else 0.0
+        return self.once_bytes + self.looped_bytes * turns
+
+
+def spills_of(image: bytes, name: str) -> Spills:
+    """Accesses of a function's stack, where registers go that do not fit."""
+    return spills_in(next((s.body for s in _sections(image) if s.name == f".text.{name}"), b""))
+
+
+def spills_in(code: bytes) -> Spills:
+    """Accesses of the stack in machine code."""
+    words = struct.unpack(f"<{len(code) // 16 * 2}Q", code[: len(code) // 16 * 16])
+    lows, highs = words[0::2], words[1::2]
+    moved, count = [0.0, 0.0], [0, 0]
+    for low, high, depth in zip(lows, highs, loop_depths(lows), strict=True):
+        place = int(depth > 0)
+        count[place] += 1
+        if low & 0x1FF in _KINDS["local"]:
+            moved[place] += _ACCESS_BYTES[(high >> 9) & 7]
+    return Spills(moved[0], moved[1], count[0], count[1])
+
+
 def _mean(values: list[int]) -> float:
     return sum(values) / len(values) if values else 0.0
 

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from foretell.errors import BadInput
 from foretell.kernels.task import Task
 
 FAMILIES = (
@@ -30,7 +31,10 @@ FAMILIES = (
 )
 
 
-class UnknownTask(ValueError):
+_EXPECTED = ("the name of a task", "foretell tasks, or foretell tasks --kind gpu")
+
+
+class UnknownTask(BadInput):
     """No task of that name; the message suggests the nearest."""
 
 
@@ -60,7 +64,8 @@ def get(name: str, kind: str = "cpu") -> Task:
         return known[name]
     other = "gpu" if kind == "cpu" else "cpu"
     if name in tasks(other):
-        raise UnknownTask(f"the task {name!r} has no {kind.upper()} version: it is for a {other.upper()} only")
+        what = f"the task {name!r} has no {kind.upper()} version: it is for a {other.upper()} only"
+        raise UnknownTask(what, *_EXPECTED)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"did you mean {', '.join(near)}?" if near else "`foretell tasks` lists them all."
-    raise UnknownTask(f"there is no task {name!r}; {hint}")
+    raise UnknownTask(f"there is no task {name!r}; {hint}", *_EXPECTED)

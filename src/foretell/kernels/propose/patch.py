@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 _HEADING = re.compile(r"@@(?: -(?P<line>\d{1,9})(?P<count>,\d+)? \+\d+(?:,\d+)? @@.*)?")
+MOST_HUNKS = 200  # each is looked for in the whole source
 _BEFORE = ("diff ", "index ", "--- ", "+++ ")  # what may stand above the first hunk
 
 
@@ -89,6 +90,8 @@ def _hunks(patch: str) -> list[_Hunk] | Unapplied:
         elif not line.startswith("\\ "):  # "\ No newline at end of file"
             what = f"line {number} of the patch begins with {line[0]!r}: within a hunk it must be a blank, + or -"
             return Unapplied(Misfit.BAD_LINE, what)
+    if len(hunks) > MOST_HUNKS:
+        return Unapplied(Misfit.BAD_LINE, f"the patch has more than {MOST_HUNKS} hunks: send the whole file")
     return hunks or Unapplied(Misfit.NO_HUNK, "the patch has no hunk: lines that begin with @@ open one")
 
 
@@ -99,9 +102,7 @@ def _place(hunk: _Hunk, lines: Sequence[str], done: int, number: int) -> int | U
             return hunk.line
         what = f"hunk {number} keeps and removes no line, so where it goes is open: show the lines around it"
         return Unapplied(Misfit.AMBIGUOUS, what)
-    size, first = len(hunk.old), hunk.old[0]
-    last = len(lines) - size
-    places = [i for i in range(done, last + 1) if lines[i] == first and list(lines[i : i + size]) == hunk.old]
+    places = occurrences(hunk.old, lines, done)
     if hunk.line is not None and hunk.line - 1 in places:
         return hunk.line - 1
     if len(places) == 1:
@@ -110,6 +111,25 @@ def _place(hunk: _Hunk, lines: Sequence[str], done: int, number: int) -> int | U
         what = f"the old lines of hunk {number} stand in {len(places)} places: show more of the lines around them"
         return Unapplied(Misfit.AMBIGUOUS, what)
     return Unapplied(Misfit.NOT_FOUND, f"the old lines of hunk {number} do not stand in the source: {_missing(hunk)}")
+
+
+def occurrences(part: Sequence[str], lines: Sequence[str], start: int = 0) -> list[int]:
+    """Where a run of lines begins in others, from `start` on, in linear time (Knuth, Morris and Pratt 1977)."""
+    back = [0] * len(part)  # for each length of a match, the next shorter one that ends in the same way
+    length = 0
+    for i in range(1, len(part)):
+        while length and part[i] != part[length]:
+            length = back[length - 1]
+        length += part[i] == part[length]
+        back[i] = length
+    found, length = [], 0
+    for i in range(start, len(lines)):
+        while length and (length == len(part) or lines[i] != part[length]):
+            length = back[length - 1]
+        length += lines[i] == part[length]
+        if length == len(part):
+            found.append(i + 1 - length)
+    return found
 
 
 def _missing(hunk: _Hunk) -> str:

@@ -19,13 +19,17 @@ from foretell.kernels.languages import built
 from foretell.kernels.profiles import PROGRAM, RECORD
 from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import Fault, InvalidProgram, check
-from foretell.kernels.program_codec import from_bytes, to_bytes
+from foretell.kernels.program_codec import Budget, from_bytes, to_bytes
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.store.locations import cache_dir
+from foretell.received import parsed
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
     from foretell.kernels.task import Task, Workload
+
+
+_MOST_ANSWER_VALUES = 2_000_000  # of an answer, whose Programs are texts
 
 
 def record(task: Task, workload: Workload, source: str | None, language: str, device: Device) -> Recording:
@@ -149,7 +153,7 @@ def decoded_all(answers: bytes, count: int) -> list[Recording]:
 def decoded(answer: bytes) -> Recording:
     """The recording in an answer of `serve`, which a hostile process may have written; every Program is checked."""
     try:
-        plain: Mapping[str, Any] = json.loads(answer)
+        plain: Mapping[str, Any] = parsed(answer, most_values=_MOST_ANSWER_VALUES)
         seconds, cpu_seconds = float(plain["seconds"]), float(plain.get("cpu_seconds", 0.0))
         if not (0.0 <= seconds < math.inf and 0.0 <= cpu_seconds < math.inf):
             raise ValueError("a time that is negative or not finite")
@@ -160,7 +164,8 @@ def decoded(answer: bytes) -> Recording:
         if len(texts) > 1 + RECORD.alternatives:
             raise InvalidProgram(Fault.TOO_LARGE, f"it has more than {RECORD.alternatives} alternatives")
         most_bytes = max(PROGRAM.least_decoded_bytes, PROGRAM.decoded_bytes // max(1, len(texts)))
-        programs = [check(from_bytes(base64.b64decode(text), most_bytes)) for text in texts]
+        budget = Budget(most_bytes)
+        programs = [check(from_bytes(base64.b64decode(text), budget)) for text in texts]
         return Recording(programs[0], None, tuple(programs[1:]), seconds, cpu_seconds)
     except InvalidProgram as error:
         return Recording(refusal=Refusal(Reason.FORGED, str(error)))

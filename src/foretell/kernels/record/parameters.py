@@ -17,7 +17,8 @@ _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]+\d+)\s+(?:\.ptr\b[^,)\n]*?\s)?"
     r"(?:\.align\s+\d+\s+)?(?P<name>[\w$%]+)\s*(?:\[(?P<count>\d+)\])?\s*(?=[,)\n])"
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BLANKS = re.compile(r"[^\S\n]+")  # as one, for patterns look for them at every place
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def parameters_of(ptx: str, entry: str) -> tuple[Parameter, ...]:
     end = ptx.find(")", head.end())
     if end < 0:
         raise Refused(Reason.LAUNCH, f"the parameters of {entry} do not end in its PTX")
-    text = _COMMENT.sub(" ", ptx[head.end() : end + 1])
+    text = _BLANKS.sub(" ", _COMMENT.sub(" ", ptx[head.end() : end + 1]))
     found, offset = [], 0
     for match in _PARAMETER.finditer(text):
         width = int(re.sub(r"\D", "", match["type"])) // 8

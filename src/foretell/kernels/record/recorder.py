@@ -294,30 +294,25 @@ def roots_of(session: Session, model: Any, start: int) -> frozenset[int]:
 
 
 def weights_of(session: Session, model: Any) -> tuple[Weight, ...]:
-    """A model's tensors on the device by name: parameters, then buffers, then plain attributes."""
+    """A model's tensors on the device by name."""
+    tensors = tensors_of(model).items()
+    return tuple(Weight(name, session.view(tensor)) for name, tensor in tensors if tensor.device.type != "cpu")
+
+
+def tensors_of(model: Any) -> dict[str, Any]:
+    """A model's tensors as recordings name them: parameters, then buffers, then plain attributes of its modules."""
     import torch
 
     if not isinstance(model, torch.nn.Module):
-        return ()
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    buffers = dict(model.named_buffers(remove_duplicate=False))
-    attributes = {name: each for name, each in _attributes(model) if name not in parameters and name not in buffers}
-    return tuple(
-        Weight(name, session.view(tensor))
-        for group in (parameters, buffers, attributes)
-        for name, tensor in group.items()
-        if tensor.device.type != "cpu"
-    )
-
-
-def _attributes(model: Any) -> Iterator[tuple[str, Any]]:
-    """Plain tensor attributes of a module and of its submodules."""
-    import torch
-
+        return {}
+    found = dict(model.named_parameters(remove_duplicate=False))
+    for name, tensor in model.named_buffers(remove_duplicate=False):
+        found.setdefault(name, tensor)
     for prefix, module in model.named_modules():
         for name, value in vars(module).items():
             if isinstance(value, torch.Tensor):
-                yield f"{prefix}.{name}" if prefix else name, value
+                found.setdefault(f"{prefix}.{name}" if prefix else name, value)
+    return found
 
 
 def _derived(session: Session, roots: set[int], start: int) -> set[int]:
@@ -349,4 +344,4 @@ def toolchain() -> dict[str, str]:
     return found
 
 
-__all__ = ["Host", "facts_of", "record_host", "tensors_in", "toolchain", "weights_of"]
+__all__ = ["Host", "facts_of", "record_host", "tensors_in", "tensors_of", "toolchain", "weights_of"]

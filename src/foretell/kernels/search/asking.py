@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretell.errors import BadInput
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.propose.prompt import answer_form, messages, standing
 from foretell.kernels.search.config import SearchConfig
@@ -17,7 +18,7 @@ from foretell.kernels.task import Task
 from foretell.lm import Message
 
 
-class NoSuchParent(ValueError):
+class NoSuchParent(BadInput):
     """No candidate of the run, or more than one, goes by that id."""
 
 
@@ -84,7 +85,7 @@ def parent_named(state: RunState, given: str) -> str:
         return found[0]
     near = ", ".join(node.id for node in state.ranking()[:3]) or "reference"
     what = f"{len(found)} candidates begin with {given!r}" if found else f"the run has no candidate {given!r}"
-    raise NoSuchParent(f"{what}; for example {near}")
+    raise NoSuchParent(what, "the id of a candidate of the run, or its beginning, or reference", f"for example {near}")
 
 
 def spent(state: RunState) -> StopReason | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -17,6 +18,7 @@ from foretell.kernels.search.events import Event, event_from, to_stored
 from foretell.kernels.search.load import make_all, replay, without_collector
 from foretell.kernels.search.state import RunState
 from foretell.kernels.store.journal import JOURNAL_NAME, Journal, Torn
+from foretell.received_limits import size_of, within_limits
 
 
 class RunJournal(Protocol):
@@ -52,6 +54,7 @@ class RunJournal(Protocol):
 class FileJournal:
     """The journal in a run's directory, held by this process alone while it is open.
 
+    It may have been received: opening it and its state raise TooMuchWork as `load_run` does.
     Without `fsync` a power cut may lose the latest lines; for fakes and benchmarks.
     """
 
@@ -67,7 +70,7 @@ class FileJournal:
         return os.path.lexists(self.place / JOURNAL_NAME)
 
     def __enter__(self) -> Self:
-        with without_collector():
+        with self._reading():
             self._journal = Journal.open(self.place, self._clock, self._fsync)
         self.torn = self._journal.torn
         return self
@@ -81,7 +84,7 @@ class FileJournal:
 
     def state(self) -> RunState:
         journal = self._open
-        with without_collector():
+        with self._reading():
             state = replay(journal.path, journal.entries)
             make_all(state)  # nothing is decided on from a journal of which a part makes no sense
         return state
@@ -89,6 +92,11 @@ class FileJournal:
     def append(self, event: Event) -> Event:
         entry = self._open.append(*to_stored(event))
         return event_from(entry.event, entry.payload, entry.details)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with within_limits(self.place, size_of(self.place)), without_collector():
+            yield
 
     @property
     def _open(self) -> Journal:

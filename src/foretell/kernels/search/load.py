@@ -13,6 +13,7 @@ from foretell.kernels.search.state import RunState
 from foretell.kernels.store.details import NONSENSE, nonsense
 from foretell.kernels.store.journal import JOURNAL_NAME, Entry, entries_of
 from foretell.kernels.store.seal import is_sealed
+from foretell.received_limits import size_of, within_limits
 
 _CHUNK = 1024
 
@@ -21,9 +22,9 @@ def load_run(run_dir: Path) -> RunState:
     """The state of a run as its journal has it; reads only, and may be called while the run is going on.
 
     Sources, builds and samples are made when they are first read. Raises NoRun if there is none, JournalDamaged, now or
-    then, if the journal is not what was written.
+    then, if the journal is not what was written, and TooMuchWork if it takes far longer to read than its size allows.
     """
-    with without_collector():
+    with within_limits(run_dir, size_of(run_dir)), without_collector():
         return replay(run_dir / JOURNAL_NAME, entries_of(run_dir))
 
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels import library
+from foretell.kernels.profiles import TASK_LIMITS
 from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.sizes import resized
 from foretell.kernels.tasks.texts import parsed, read_text, top_level_names
 from foretell.kernels.typed import all_text, typed
+from foretell.received_limits import size_of, within_limits
 
 __all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
 
@@ -48,7 +50,11 @@ def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | 
             "name its task first: foretell measure TASK FILE",
         )
     in_library = isinstance(reference, str) and not is_path(reference)
-    task = library.get(str(reference), device) if in_library else _read(Path(reference))
+    if in_library:
+        task = library.get(str(reference), device)
+    else:
+        with within_limits(reference, size_of(Path(reference))):
+            task = _read(Path(reference))
     if sizes:
         task = resized(task, sizes)
     return cpu.examined(task) if task.kind == module.KIND and task.device_kind == "cpu" else task
@@ -99,6 +105,8 @@ def of_run(config: Mapping[str, Any], device: str) -> Task:
 
 def from_spec(spec: Mapping[str, Any]) -> Task:
     """The task whose `spec` this is. Raises KeyError, TypeError or ValueError if it is not a spec."""
+    if max(len(spec["workloads"]), len(spec["extra"])) > TASK_LIMITS.listed_workloads:
+        raise ValueError(f"it has more than {TASK_LIMITS.listed_workloads} workloads")
     workloads, extra = (tuple(typed(Workload(**each)) for each in spec[group]) for group in ("workloads", "extra"))
     tolerance = typed(Tolerance(**spec["tolerance"]))
     if spec["kind"] == "library":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.task import Sizes, Task, Tensor, Workload
 from foretell.kernels.tasks import module, worker
-from foretell.kernels.tasks.arrays import Forged, lifted, packed, read_shapes, unpacked
+from foretell.kernels.tasks.arrays import Forged, bytes_of, lifted, packed, read_shapes, unpacked
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 
 if TYPE_CHECKING:
@@ -42,20 +42,25 @@ def examined(task: Task) -> Task:
     if any(tuple(workload.sizes) != names or workload.arguments for workload in every):
         what = f"the workloads of {task.name} do not name the same sizes"
         raise BadTask(Refusal.NO_WORKLOADS, what, 'whole numbers such as [{"n": 1000}, {"n": 20}]')
+    _check_arguments(task, 2 + len(names))
     answer = worker.call(f"{_HERE}:describe", _request(task, every, [0]), task.name)
     try:
         shapes = read_shapes(answer, len(every), DTYPES)
     except Forged:
         raise worker.forged(task.name) from None
+    _check_arguments(task, len(shapes[0]["inputs"]) + len(shapes[0]["outputs"]) + len(names))
     sizes = [workload.sizes for workload in every]
     parameters = module.argument_names(task)
     inputs = _tensors(task.name, [each["inputs"] for each in shapes], sizes, parameters, "x")
     outputs = _tensors(task.name, [each["outputs"] for each in shapes], sizes, [], "out")
-    count = len(inputs) + len(outputs) + len(names)
+    return replace(task, sizes=names, inputs=inputs, outputs=outputs)
+
+
+def _check_arguments(task: Task, count: int) -> None:
+    """Raises BadTask if the entry point would have more arguments than are passed."""
     if count > MOST_ARGUMENTS:
         what = f"the entry point of {task.name} would have {count} arguments"
         raise BadTask(Refusal.ODD_INPUTS, what, f"at most {MOST_ARGUMENTS} inputs, outputs and sizes")
-    return replace(task, sizes=names, inputs=inputs, outputs=outputs)
 
 
 def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[tuple[Arrays, Arrays]]:
@@ -63,9 +68,10 @@ def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[tuple[Arr
     inputs = [(each.name, each.dtype, each.dims(workload.sizes)) for each in task.inputs]
     outputs = [(each.name, lifted(each.dtype), each.dims(workload.sizes)) for each in task.outputs]
     asked = _request(task, [workload], seeds) | {"forms": [inputs, outputs]}
-    answer = worker.call(f"{_HERE}:sample", asked, task.name)
+    forms = (inputs + outputs) * len(seeds)
+    answer = worker.call(f"{_HERE}:sample", asked, task.name, bytes_of(forms))
     try:
-        arrays = unpacked(answer, (inputs + outputs) * len(seeds))
+        arrays = unpacked(answer, forms)
     except Forged:
         raise worker.forged(task.name) from None
     sets = [arrays[k : k + len(inputs) + len(outputs)] for k in range(0, len(arrays), len(inputs) + len(outputs))]

@@ -14,6 +14,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from foretell.received import parsed as parsed_json
 KIND = "flashinfer"
 FILE = "reference.py"
 DEFINITION = "definition.json"
+MOST_BLOB_BYTES = 16 << 30
 INPUTS = "inputs"  # among a workload's arguments: where the data of each input comes from
 TOLERANCE = Tolerance(1e-2, 1e-2, "what FlashInfer-Bench accepts by default")
 _FORM = "a FlashInfer-Bench definition: name, axes, inputs, outputs and reference"
@@ -197,10 +199,21 @@ def _source(about: Any, tensor: str, name: str, root: Path) -> dict[str, Any]:
             do = "fetch the data set's blobs (they may be kept apart, as with Git LFS), or use random inputs"
             raise BadTask(Refusal.NOT_FOUND, what, "the safetensors files that the workloads name", do)
         with os.fdopen(open_plain(path), "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            status = os.fstat(file.fileno())
+        if status.st_size > MOST_BLOB_BYTES:
+            what = f"the data of {tensor} of {name} is in {path}, which has {status.st_size / 1e9:.0f} GB"
+            raise BadTask(Refusal.NO_WORKLOADS, what, f"files of at most {MOST_BLOB_BYTES >> 30} GiB")
+        digest = _digest(path, status.st_ino, status.st_size, status.st_mtime_ns)
         return {"path": str(path.resolve()), "key": about["tensor_key"], "sha256": digest}
     what = f"the input {tensor} of a workload of {name} is described by {json.dumps(about)[:100]}"
     raise BadTask(Refusal.NO_WORKLOADS, what, "the type random, scalar (with value) or safetensors (path, tensor_key)")
+
+
+@lru_cache(maxsize=1024)
+def _digest(path: Path, inode: int, size: int, changed_ns: int) -> str:
+    """The hash of a file as it is now: workloads often share one."""
+    with os.fdopen(open_plain(path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _within(root: Path, place: str, name: str) -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from foretell.kernels.profiles import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text
@@ -105,6 +106,9 @@ def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         what = f"{group!r} in {LISTED} of {name} is not a list of mappings"
         raise BadTask(Refusal.NO_WORKLOADS, what, "entries such as {size: 1024, seed: 1}")
+    if len(entries) > TASK_LIMITS.listed_workloads:
+        what = f"{group} of {name} has {len(entries)} workloads"
+        raise BadTask(Refusal.NO_WORKLOADS, what, f"at most {TASK_LIMITS.listed_workloads}")
     found: list[Workload] = []
     for entry in entries:
         given = {str(key): value for key, value in entry.items() if key != "seed"}

@@ -8,10 +8,12 @@ is an operation for the CPU, with numpy in `inputs` and `reference`; without, on
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from foretell.kernels.profiles import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import constants, parsed, read_text, top_level_names
@@ -23,6 +25,7 @@ GPU_TOLERANCE = Tolerance(1e-2, 1e-2, "the default of modules that set none: wha
 CPU_TOLERANCE = Tolerance(1e-3, 1e-5, "the default of modules that set none: float32 sums in any order")
 ONLY = Workload(label="as given")
 _LARGEST = 1 << 62  # of sizes and tolerances
+MOST_NAMES, MOST_CHARACTERS = 64, 64  # in a workload, in a name
 _FORM = "a module with reference(*inputs) and inputs(seed)"
 
 
@@ -86,8 +89,15 @@ def _workloads(given: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         what = f"{group} of {name} is not a list of dicts"
         raise BadTask(Refusal.NO_WORKLOADS, what, f'such as {group} = [{{"rows": 4096, "cols": 1024}}]')
+    if len(entries) > TASK_LIMITS.listed_workloads:
+        raise BadTask(
+            Refusal.NO_WORKLOADS,
+            f"{group} of {name} has {len(entries)} entries",
+            f"at most {TASK_LIMITS.listed_workloads}",
+        )
     found: list[Workload] = []
     for entry in entries:
+        _check_names(entry, f"a workload of {name}")
         sizes = {key: value for key, value in entry.items() if type(value) is int}
         if any(abs(size) >= _LARGEST for size in sizes.values()):
             raise BadTask(Refusal.NOT_A_TASK, f"{group} of {name} has a size of very many digits", "sizes of arrays")
@@ -95,6 +105,20 @@ def _workloads(given: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
         if workload not in found:
             found.append(workload if workload.name else ONLY)
     return tuple(found)
+
+
+def _check_names(entry: Mapping[str, Any], what: str) -> None:
+    """Raises BadTask unless the names of a workload are few, and such as parameters of `inputs` have.
+
+    Dimensions are written with them, so that a name must not read as an expression.
+    """
+    if len(entry) > MOST_NAMES:
+        raise BadTask(Refusal.NO_WORKLOADS, f"{what} has {len(entry)} names", f"at most {MOST_NAMES} names")
+    for key in entry:
+        short = len(key) <= MOST_CHARACTERS and key.isascii()
+        if not short or not key.isidentifier() or keyword.iskeyword(key):
+            expected = f"names of parameters of inputs, of at most {MOST_CHARACTERS} characters"
+            raise BadTask(Refusal.NO_WORKLOADS, f"{what} has the name {key[:MOST_CHARACTERS]!r}", expected)
 
 
 def _tolerance(given: Mapping[str, Any], name: str, default: Tolerance) -> Tolerance:

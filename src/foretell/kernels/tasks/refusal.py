@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from foretell.errors import BadInput
+
 
 class Refusal(StrEnum):
     """What is wrong with a source."""
@@ -24,12 +26,12 @@ class Refusal(StrEnum):
     NOT_RUNNABLE = "not runnable"
 
 
-class BadTask(ValueError):
-    """A source that cannot be a task: what is wrong, what was expected, what to do. The message is what is wrong."""
+class BadTask(BadInput):
+    """A source that cannot be a task, and why."""
 
     def __init__(self, reason: Refusal, what: str, expected: str = "", do: str = "") -> None:
-        super().__init__(what)
-        self.reason, self.what, self.expected, self.do = reason, what, expected, do
+        super().__init__(what, expected, do)
+        self.reason = reason
 
     @property
     def sentence(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -16,9 +17,11 @@ from foretell.kernels.languages.diagnostics import plain
 from foretell.kernels.profiles import TASK_CODE_LIMITS
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
 from foretell.kernels.tasks.refusal import BadTask, Refusal
+from foretell.received import MOST_ANSWER_VALUES, parsed
 
 _ANSWER, _REFUSAL = b"=", b"!"
 _TEXT_CHARACTERS = 2000
+SMALL_ANSWER_BYTES = 4 << 20  # shapes, refusals
 
 
 @cache
@@ -26,14 +29,16 @@ def _server() -> ForkServer:
     return ForkServer(("numpy", "foretell.kernels.tasks.cpu"))
 
 
-def call(function: str, request: Mapping[str, Any], name: str) -> bytes:
-    """The answer of `module:function` to a request about the task of that name.
+def call(function: str, request: Mapping[str, Any], name: str, most_bytes: int = SMALL_ANSWER_BYTES) -> bytes:
+    """The answer of `module:function`, of so many bytes at most, to a request about the task of that name.
 
     Raises BadTask; NoSandbox if the code of others cannot be walled in here.
     """
     asked = json.dumps({"function": function, "request": request}).encode()
     try:
-        answer = _server().call(f"{__name__}:serve", asked, TASK_CODE_LIMITS)
+        wanted = max(most_bytes, SMALL_ANSWER_BYTES) + len(_ANSWER)
+        limits = replace(TASK_CODE_LIMITS, answer_bytes=min(wanted, TASK_CODE_LIMITS.answer_bytes))
+        answer = _server().call(f"{__name__}:serve", asked, limits)
     except JobFailed as failure:
         if failure.ending is Ending.TIMED_OUT:
             what = f"the code of {name} did not finish within {TASK_CODE_LIMITS.wall_s:g} s"
@@ -51,7 +56,7 @@ def call(function: str, request: Mapping[str, Any], name: str) -> bytes:
 def _refusal(answer: bytes, name: str) -> BadTask:
     """The refusal in an answer, which foreign code may have written."""
     try:
-        told = json.loads(answer)
+        told = parsed(answer, most_values=MOST_ANSWER_VALUES)
         texts = [plain(told[part], _TEXT_CHARACTERS) for part in ("what", "expected", "do")]
         return BadTask(Refusal(told["reason"]), *texts)
     except (ValueError, KeyError, TypeError, RecursionError):

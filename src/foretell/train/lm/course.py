@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foretell.received import replacing
 from foretell.train.lm.base import Student
 from foretell.train.lm.errors import NotANumber, TrainingTrouble
 
@@ -145,9 +146,8 @@ class Course:
             "masters": {name: m.cpu() for (name, _), m in zip(self._named, self._masters, strict=True)},
             "optimiser": self._optimiser.state_dict(),
         }
-        partial = self._into / f"{CHECKPOINT}.partial"
-        self._torch.save(found, partial)
-        partial.replace(self._into / CHECKPOINT)
+        with replacing(self._into / CHECKPOINT) as partial:
+            self._torch.save(found, partial)
 
     def _resume(self) -> None:
         path = self._into / CHECKPOINT

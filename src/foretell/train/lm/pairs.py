@@ -106,12 +106,14 @@ class KernelPairs:
             for ground, i in (rows[at] for at in taken)
         ]
 
-    def answer(self, target: Sequence[float]) -> str:
+    @staticmethod
+    def answer(target: Sequence[float]) -> str:
         failed, worked = target[0], math.fsum(target[1:])
         given = [p / worked for p in target[1:]] if worked > 0.0 else [1.0 / bins.N_BINS] * bins.N_BINS
         return f"{hundredths.MARK} {hundredths.say(failed, given)}"
 
-    def read(self, text: str) -> tuple[float, ...] | None:
+    @staticmethod
+    def read(text: str) -> tuple[float, ...] | None:
         found = hundredths.read(text)
         if isinstance(found, answer.Unreadable):
             return None

@@ -21,6 +21,7 @@ from foretell.kernels.evaluate.data import Data
 from foretell.kernels.forecast.model import REGIMES
 from foretell.kernels.library import get
 from foretell.kernels.store.locations import cache_dir
+from foretell.received import replacing
 from foretell.train import features
 from foretell.train.lm.errors import TrainingTrouble
 
@@ -57,15 +58,13 @@ def left_out(data: Data, say: Callable[[str], None], path: Path | None = None, k
 
 def write(path: Path, found: LeftOut) -> None:
     """One line a forecast, compressed; all or nothing."""
-    partial = path.with_suffix(".partial")
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(partial, "wt", compresslevel=6) as file:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, gzip.open(partial, "wt", compresslevel=6) as file:
         for regime, forecasts in found.items():
             for (device, identity), one in forecasts.items():
                 knots = [round(knot, _DIGITS) for knot in one.knots]
                 levels = [round(level, _DIGITS) for level in one.levels]
                 file.write(json.dumps([regime, device, identity, round(one.p_fail, _DIGITS), knots, levels]) + "\n")
-    partial.replace(path)
 
 
 def read(path: Path) -> LeftOut:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LINES_WITHOUT_END = re.compile(r"^[ \t]*\.(?:loc|file)\b[^\n]*$", re.MULTILINE)
+_BLANKS, _EMPTY_LINES = re.compile(r"[^\S\n]+"), re.compile(r"\n[\s]*")
 _STATEMENT = re.compile(r"\s*(?:(?P<label>[$%\w]+):(?!:)|(?P<brace>[{}])|(?P<body>[^;]*);)")
 _INSTRUCTION = re.compile(r"(?:@(?P<guard>!?%?[\w$]+)\s+)?(?P<op>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL)
 _OPERANDS = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]\s][^,{}\[\]]*")
@@ -57,7 +58,8 @@ class Kernel:
 
 def read_ptx(text: str, name: str) -> Kernel:
     """The kernel of that name; NotPtx where there is none, or it cannot be read."""
-    text = _LINES_WITHOUT_END.sub("", _COMMENTS.sub("", text))
+    text = _BLANKS.sub(" ", _LINES_WITHOUT_END.sub("", _COMMENTS.sub("", text)))
+    text = _EMPTY_LINES.sub("\n", text)
     head = re.search(rf"\.entry\s+{re.escape(name)}\s*(?P<parameters>\([^)]*\))?", text)
     if head is None:
         raise NotPtx(f"there is no entry {name}")

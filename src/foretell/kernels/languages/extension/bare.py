@@ -11,7 +11,7 @@ from typing import Any
 from foretell.kernels.languages.extension.errors import ExtensionError, Reason
 from foretell.kernels.languages.extension.sources import ExtensionSources
 
-_REMARKS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_REMARKS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*(?:\"|(?=\n)|\Z)", re.DOTALL)
 _TENSOR = r"(?:(?:torch|at)::)?Tensor"
 _ENTRY = re.compile(
     rf"(?<![\w:<,(&])(?P<result>{_TENSOR}|std::vector<\s*{_TENSOR}\s*>|std::tuple<[^;{{}}()]*{_TENSOR}[^;{{}}()]*>)\s+"

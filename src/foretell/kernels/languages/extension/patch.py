@@ -27,7 +27,7 @@ from foretell.kernels.languages.extension.sources import (
 )
 from foretell.kernels.multiprocessor import USUAL_CAPABILITY
 
-_REMARKS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_REMARKS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _OWN_HEADER = re.compile(r"#\s*include\s*\"")  # it may declare anything
 
 

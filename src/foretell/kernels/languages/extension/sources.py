@@ -28,7 +28,7 @@ _HOST_OPTIONS = (r"-O[0-3]", r"-ffast-math", r"-funroll-loops", r"-march=native"
 _ALLOWED_CUDA = re.compile("|".join(_CUDA_OPTIONS))
 _ALLOWED_HOST = re.compile("|".join(_HOST_OPTIONS))
 _TWO_WORDS = ("-Xptxas", "--ptxas-options", "-maxrregcount", "--maxrregcount")
-_REMARKS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_REMARKS = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _MODULE = re.compile(r"^[ \t]*PYBIND11_MODULE\s*\(", re.MULTILINE)
 _QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 

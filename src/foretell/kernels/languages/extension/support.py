@@ -6,7 +6,9 @@ import fcntl
 import hashlib
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from foretell.kernels import walls
@@ -16,6 +18,7 @@ from foretell.kernels.languages.extension.headers import PACKAGE, digest
 from foretell.kernels.languages.extension.places import kept, trusted
 from foretell.kernels.sandbox import scrubbed_environment
 
+_LONGEST_WAIT_S = 120.0  # compiling takes seconds
 _OPTIONS = ("-O2", "-fPIC", "-std=c++17", "-fvisibility=hidden", "-Wno-deprecated-declarations")
 _FOR_PYTHON = ("calls.cpp", "tensor.cpp", "module.cpp")
 _FOR_CUDA = ("runtime.cpp", "runtime_device.cpp", "cublas.cpp")
@@ -34,12 +37,29 @@ def support_objects(cuda: bool) -> list[Path]:
     if not all(each.exists() for each in objects):
         folder = objects[0].parent
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked(kept(f"locks/{key}-{'cuda' if cuda else 'host'}")):
             for each in objects:
                 if not each.exists():
                     _compile(compiler.path, each, includes)
     return objects
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock, so that nothing is compiled twice; who waits long for it goes on without.
+
+    It does not lie where foreign code can read: whoever can open a file can lock it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + _LONGEST_WAIT_S
+    with path.open("w") as lock:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.05)
+        yield
 
 
 def _compile(compiler: str, target: Path, includes: Sequence[Path]) -> None:
