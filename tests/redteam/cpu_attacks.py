@@ -489,7 +489,7 @@ _OF_X86 = (
            ends=(Status.CRASH, "changed registers")),
     Attack("has_alignment_checked", """
     honest(x, out, rows, cols);
-    asm volatile("pushfq\norl $0x40000, (%rsp)\npopfq");
+    asm volatile("pushfq\\norl $0x40000, (%rsp)\\npopfq");
     """, ends=(Status.CRASH, "")),
 )  # fmt: skip
 if platform.machine() == "x86_64":

@@ -93,7 +93,7 @@ static void serve(int part) {
 _OF_X86 = (
     Attack("cleans_up_after_mmx", """
     honest(x, out, rows, cols);
-    asm volatile("pxor %%mm0, %%mm0\nemms" ::: "mm0");
+    asm volatile("pxor %%mm0, %%mm0\\nemms" ::: "mm0");
     """),
     Attack("long_doubles", """
     honest(x, out, rows, cols);
