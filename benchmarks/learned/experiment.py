@@ -31,11 +31,12 @@ from foretell.belief import Forecast
 from foretell.belief.bootstrap import bootstrap_all
 from foretell.kernels.candidate import Candidate, Origin
 from foretell.kernels.corpus import real
+from foretell.kernels.cost.settings import RECORDED
 from foretell.kernels.evaluate.data import DEVELOPMENT
 from foretell.kernels.evaluate.pools import Pool
 from foretell.kernels.forecast import OnlineForecaster
 from foretell.kernels.policy import make_policy
-from foretell.kernels.profiles import RECORDED, STANDARD, Budgets, Profile
+from foretell.kernels.profiles import STANDARD, Budgets, Profile
 from foretell.kernels.protocols import Forecaster
 from foretell.kernels.replay.bench import FrozenForecasts
 from foretell.kernels.replay.search import replay_search

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from benchmarks.programs.calls import read
 from foretell.kernels.cost.call_features import CallFeatures, features_of
 from foretell.kernels.cost.calls import MODEL, Correction, plain_us, roofline_us
+from foretell.kernels.cost.settings import CALL_MODEL
 from foretell.kernels.devices import described
-from foretell.kernels.profiles import CALL_MODEL
 
 RESULTS = Path("benchmarks/results/library_calls.json")
 FOLDS, SEED = 5, 0

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from foretell.kernels.cost import launches
+from foretell.kernels.cost.settings import LAUNCH_MODEL
 from foretell.kernels.languages import dry
-from foretell.kernels.profiles import LAUNCH_MODEL
 from foretell.kernels.program import Image, Launch
 
 

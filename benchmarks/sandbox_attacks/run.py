@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.sandbox_attacks.files import file_attacks
 from benchmarks.sandbox_attacks.programs import EXCESS, PROGRAMS
-from foretell.kernels.profiles import PROBE_LIMITS
+from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.sandbox import ForkServer, JobFailed, Kind
 from foretell.kernels.sandbox.kinds import works
 from foretell.kernels.sandbox.probes.decoys import Decoys

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from foretell.kernels.limits import PROGRAM
 from foretell.kernels.operators import family_of
-from foretell.kernels.profiles import PROGRAM
 from foretell.kernels.program import (
     DTYPE_BYTES,
     STEPS,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.kernels.profiles import PROGRAM
+from foretell.kernels.limits import PROGRAM
 from foretell.kernels.program import (
     DTYPE_BYTES,
     VERSION,

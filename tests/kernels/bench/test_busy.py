@@ -17,8 +17,9 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.contention import usable_cores
 from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
+from foretell.kernels.limits import Limits
 from foretell.kernels.measurement import Measurement, Status
-from foretell.kernels.profiles import BenchEffort, Limits
+from foretell.kernels.profiles import BenchEffort
 from foretell.kernels.sandbox import Finished, run
 from tests.kernels.bench.hostile import CORRECT, head
 

@@ -25,7 +25,7 @@ from foretell.kernels.cost.steps import times_of
 from foretell.kernels.devices import described
 from foretell.kernels.forecast import ProgramForecaster
 from foretell.kernels.forecast import program as program_forecaster
-from foretell.kernels.profiles import ANALYSIS_LIMITS
+from foretell.kernels.limits import ANALYSIS_LIMITS
 from foretell.kernels.program import Allocate, Buffer, Launch, LibraryCall, Program, Role, View
 from foretell.kernels.program_check import check
 from foretell.kernels.protocols import Subject

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from foretell.kernels.cost.launches import LaunchTimer, NotFollowed, Resources, observed, time_of
+from foretell.kernels.cost.settings import LAUNCH_MODEL, PROGRAM_FORECAST
 from foretell.kernels.cost.steps import times_of
 from foretell.kernels.devices import described
 from foretell.kernels.forecast.program import compared_times
 from foretell.kernels.languages.sass import Spills
-from foretell.kernels.profiles import LAUNCH_MODEL, PROGRAM_FORECAST
 from foretell.kernels.program import (
     Buffer,
     Fill,

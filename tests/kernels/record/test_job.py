@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from foretell.kernels.devices import described
 from foretell.kernels.languages.python_source import language_of
-from foretell.kernels.profiles import PROGRAM
+from foretell.kernels.limits import PROGRAM
 from foretell.kernels.program import VERSION
 from foretell.kernels.program_check import check_signature
 from foretell.kernels.program_codec import to_bytes

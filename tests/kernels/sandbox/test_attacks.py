@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from foretell.kernels.profiles import PROBE_LIMITS
+from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed, Kind
 from foretell.kernels.sandbox.allowed import READABLE_VARIABLE
 from foretell.kernels.sandbox.kinds import works

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foretell.kernels.profiles import COMPILER_LIMITS
+from foretell.kernels.limits import COMPILER_LIMITS
 from foretell.kernels.sandbox import Finished, Kind, Limits, NoSandbox, available, kinds, run
 from foretell.kernels.sandbox.allowed import import_path, python_paths, system_paths
 from foretell.kernels.sandbox.command import run_in

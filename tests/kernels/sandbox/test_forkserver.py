@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foretell.kernels.profiles import PROBE_LIMITS
+from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.sandbox import Conversation, Ending, ForkServer, JobFailed, Kind, Limits, forkserver
 from foretell.kernels.sandbox.kinds import works
 

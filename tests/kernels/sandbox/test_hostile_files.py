@@ -14,8 +14,8 @@ import pytest
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import cpp, nvrtc
 from foretell.kernels.library import get
+from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.measurement import Status
-from foretell.kernels.profiles import PROBE_LIMITS
 from foretell.kernels.sandbox import ForkServer, JobFailed, Kind, available
 from foretell.kernels.sandbox.kinds import KIND_VARIABLE, works
 from foretell.kernels.sandbox.probes.decoys import Decoys

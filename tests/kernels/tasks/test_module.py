@@ -143,7 +143,7 @@ class TestCpu:
         assert error.reason is reason and says in error.what, error.what
 
     def test_what_takes_too_long_is_stopped(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from foretell.kernels.profiles import Limits
+        from foretell.kernels.limits import Limits
         from foretell.kernels.tasks import worker
 
         monkeypatch.setattr(worker, "TASK_CODE_LIMITS", Limits(wall_s=1.0))

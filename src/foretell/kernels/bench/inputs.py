@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from foretell.kernels.bench.distributions import draw_inputs
 from foretell.kernels.bench.secret import Secret
-from foretell.kernels.profiles import TASK_LIMITS
+from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import Oracle, Task, Tolerance, Workload, tensor_bytes
 from foretell.kernels.tasks import cpu
 

@@ -17,7 +17,7 @@ from foretell.kernels.cost.kernels import Kernel, features_of
 from foretell.kernels.cost.steps import ProgramTime, StepTime, times_of
 from foretell.kernels.cost.work import Work, work_of
 from foretell.kernels.device import Device
-from foretell.kernels.profiles import PROGRAM
+from foretell.kernels.limits import PROGRAM
 from foretell.kernels.program import DTYPE_BYTES, Program
 from foretell.kernels.typed import typed
 

@@ -26,7 +26,7 @@ from foretell.kernels.cost.work import Work
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described
 from foretell.kernels.languages.diagnostics import plain
-from foretell.kernels.profiles import ANALYSIS_LIMITS
+from foretell.kernels.limits import ANALYSIS_LIMITS
 from foretell.kernels.program import Program
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
@@ -41,7 +41,7 @@ _PRELOAD = "foretell.kernels.cost.analyser"
 # What an analysis is made by, below the package of kernels: folders and modules.
 _ANALYSER = (
     "cost", "languages/dry", "languages/sass.py", "languages/disassembly.py", "record/parameters.py",
-    "record/tracing.py", "multiprocessor.py", "operators.py", "profiles.py", "program.py", "devices.py",
+    "record/tracing.py", "multiprocessor.py", "operators.py", "limits.py", "program.py", "devices.py",
 )  # fmt: skip
 _ENDINGS = {
     Ending.TIMED_OUT: f"took more than {ANALYSIS_LIMITS.wall_s:g} s",

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from foretell.kernels.cost.flops import flops_of
 from foretell.kernels.cost.kernels import Kernel, kernel_of
+from foretell.kernels.cost.settings import STEP_MODEL
 from foretell.kernels.cost.steps import StepTime, times_of
 from foretell.kernels.device import Device
-from foretell.kernels.profiles import STEP_MODEL
 from foretell.kernels.program import Copy, Fill, Launch, LibraryCall, Program, View
 
 LIBRARY_CALL = "library call"  # a kind of Part

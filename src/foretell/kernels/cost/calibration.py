@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.cost import calls
+from foretell.kernels.cost.settings import CALIBRATION
 from foretell.kernels.device import Device
-from foretell.kernels.profiles import CALIBRATION
 from foretell.kernels.program import LibraryCall
 
 Array = NDArray[np.float64]

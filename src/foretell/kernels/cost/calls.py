@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.cost.call_features import CallFeatures, features_of
+from foretell.kernels.cost.settings import CALL_MODEL
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described
 from foretell.kernels.multiprocessor import capability_of, multiprocessor_of
-from foretell.kernels.profiles import CALL_MODEL
 from foretell.kernels.program import LibraryCall
 
 MODEL = Path(__file__).with_name("models") / "library_calls.npz"

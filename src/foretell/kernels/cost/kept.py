@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from foretell.kernels.profiles import RECORDED
+from foretell.kernels.cost.settings import RECORDED
 
 
 def keep(path: Path, data: bytes) -> None:

@@ -1,5 +1,5 @@
 """Time of a kernel launch on a device, from a dry run of its PTX: what each part of the device would need, and how they
-overlap. Nothing here was fitted to single kernels; the few constants are in `profiles.LAUNCH_MODEL`."""
+overlap. Nothing here was fitted to single kernels; the few constants are in `settings.LAUNCH_MODEL`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from foretell.kernels.cost.settings import LAUNCH_MODEL
 from foretell.kernels.device import Device
 from foretell.kernels.languages import dry, sass
 from foretell.kernels.languages.dry.numbers import BUFFER_BITS, LANES
 from foretell.kernels.languages.dry.traffic import LINE_BYTES, SECTOR_BYTES, Traffic
 from foretell.kernels.multiprocessor import capability_of, multiprocessor_of, resident_blocks
-from foretell.kernels.profiles import LAUNCH_MODEL
 from foretell.kernels.program import Image, Launch, Program
 from foretell.kernels.record.parameters import parameters_of
 from foretell.kernels.record.refusal import Refused

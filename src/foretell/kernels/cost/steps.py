@@ -13,9 +13,9 @@ from typing import Any
 
 from foretell.kernels.cost import calls, launches
 from foretell.kernels.cost.calibration import is_calibrated
+from foretell.kernels.cost.settings import STEP_MODEL
 from foretell.kernels.device import Device
 from foretell.kernels.operators import family_of
-from foretell.kernels.profiles import STEP_MODEL
 from foretell.kernels.program import (
     Allocate,
     Copy,

@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.cost.settings import PROGRAM_FORECAST
 from foretell.kernels.cost.steps import TOO_LONG, UNKNOWN_ADDRESSES, UNKNOWN_BRANCHES, ProgramTime, StepTime
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.program import Compared
 from foretell.kernels.forecast.static import static_features
 from foretell.kernels.multiprocessor import capability_of
-from foretell.kernels.profiles import PROGRAM_FORECAST
 from foretell.kernels.record.refusal import Reason
 from foretell.kernels.small.apart import SmallRun
 from foretell.kernels.small.outcome import NOT_RUN

@@ -17,12 +17,12 @@ from statistics import fmean
 from foretell.belief import Forecast
 from foretell.kernels.cost.apart import NotAnalysed, times_apart
 from foretell.kernels.cost.recordings import recording_of
+from foretell.kernels.cost.settings import PROGRAM_FORECAST, RECORDED
 from foretell.kernels.cost.steps import ProgramTime
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.recorded import Finding, verdict
 from foretell.kernels.forecast.roofline import CERTAIN, RooflineForecaster, build_failed
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.profiles import PROGRAM_FORECAST, RECORDED
 from foretell.kernels.program import Program
 from foretell.kernels.protocols import Subject
 from foretell.kernels.record.refusal import Reason, Recording, is_own_fault

@@ -11,10 +11,10 @@ from enum import StrEnum
 
 from foretell.belief import Forecast
 from foretell.kernels.cost.apart import NotAnalysed, features_apart
+from foretell.kernels.cost.settings import RECORDED
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.roofline import CERTAIN
 from foretell.kernels.measurement import Status
-from foretell.kernels.profiles import RECORDED
 from foretell.kernels.program import LibraryCall, Program, Role, View, buffers_written
 from foretell.kernels.protocols import Build
 from foretell.kernels.record.refusal import Reason, Recording, Refusal, is_own_fault

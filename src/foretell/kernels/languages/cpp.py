@@ -19,8 +19,8 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages.cpp_signature import ENTRY, signature
 from foretell.kernels.languages.diagnostics import diagnostics
 from foretell.kernels.languages.disassembly import read_features
+from foretell.kernels.limits import COMPILER_LIMITS
 from foretell.kernels.measurement import Status
-from foretell.kernels.profiles import COMPILER_LIMITS
 from foretell.kernels.protocols import Build
 from foretell.kernels.sandbox import Finished, run
 from foretell.kernels.store.locations import cache_dir

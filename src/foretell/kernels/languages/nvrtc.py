@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from foretell.kernels.languages.diagnostics import diagnostics
-from foretell.kernels.profiles import COMPILER_LIMITS
+from foretell.kernels.limits import COMPILER_LIMITS
 from foretell.kernels.sandbox import run
 from foretell.kernels.store.locations import cache_dir
 from foretell.received import read_plain

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import diagnostics, plain
 from foretell.kernels.languages.python_source import is_extension
-from foretell.kernels.profiles import RECORDER_LIMITS
+from foretell.kernels.limits import RECORDER_LIMITS
 from foretell.kernels.record.job import decoded_all, request
 from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed

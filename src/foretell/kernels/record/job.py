@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.languages import built
-from foretell.kernels.profiles import PROGRAM, RECORD
+from foretell.kernels.limits import PROGRAM, RECORD
 from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import Fault, InvalidProgram, check
 from foretell.kernels.program_codec import Budget, from_bytes, to_bytes

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.languages.python_source import Entry
+from foretell.kernels.limits import RECORD
 from foretell.kernels.multiprocessor import capability_of
-from foretell.kernels.profiles import RECORD
 from foretell.kernels.program import Program, Role, View, Weight, buffers_written, views_in
 from foretell.kernels.program_check import InvalidProgram, check
 from foretell.kernels.record.launches import KernelLaunch, StubDriver, cuda_intercepted, triton_intercepted

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from foretell.kernels.profiles import PROGRAM
+from foretell.kernels.limits import PROGRAM
 from foretell.kernels.program import DTYPE_BYTES, Allocate, Fork, Image, Join, Launch, Step, View
 from foretell.kernels.record.addresses import AddressSpace
 from foretell.kernels.record.launches import KernelLaunch, TensorDescriptor, arch_of

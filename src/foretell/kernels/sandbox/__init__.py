@@ -4,7 +4,7 @@
 `docs/threat_model.md`.
 """
 
-from foretell.kernels.profiles import Limits
+from foretell.kernels.limits import Limits
 from foretell.kernels.sandbox.command import Finished, run
 from foretell.kernels.sandbox.forkserver import ForkServer
 from foretell.kernels.sandbox.jobs import Conversation, Ending, Job, JobFailed, Result

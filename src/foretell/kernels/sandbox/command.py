@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from foretell.kernels.profiles import COMPILER_LIMITS, Limits
+from foretell.kernels.limits import COMPILER_LIMITS, Limits
 from foretell.kernels.sandbox import cgroup
 from foretell.kernels.sandbox.allowed import python_paths, system_paths
 from foretell.kernels.sandbox.kinds import Kind, required

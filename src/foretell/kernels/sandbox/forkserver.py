@@ -23,7 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from foretell.kernels.profiles import BUILDER_LIMITS, Limits
+from foretell.kernels.limits import BUILDER_LIMITS, Limits
 from foretell.kernels.sandbox import cgroup
 from foretell.kernels.sandbox.allowed import gpu_devices, gpu_files, import_path, python_paths, system_paths
 from foretell.kernels.sandbox.jobs import KEEP_BYTES, STATUS_TIMEOUT_S, Conversation, Ending, Job, JobFailed

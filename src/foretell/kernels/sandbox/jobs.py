@@ -15,7 +15,7 @@ from enum import StrEnum
 from multiprocessing.connection import Connection
 from typing import Any
 
-from foretell.kernels.profiles import Limits
+from foretell.kernels.limits import Limits
 from foretell.kernels.sandbox.cgroup import Groups
 from foretell.kernels.walls.serve import ANSWER, SIZE
 

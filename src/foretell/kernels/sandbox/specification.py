@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from foretell.kernels.profiles import COMPILER_LIMITS, Limits
+from foretell.kernels.limits import COMPILER_LIMITS, Limits
 from foretell.kernels.sandbox.allowed import system_paths
 from foretell.kernels.sandbox.kinds import Kind, works
 from foretell.kernels.walls import launch

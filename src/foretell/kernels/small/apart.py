@@ -15,7 +15,7 @@ from foretell.kernels.cost.kept import keep, read_kept, sources_hash
 from foretell.kernels.cost.recordings import recording_of
 from foretell.kernels.devices import described
 from foretell.kernels.languages.diagnostics import plain
-from foretell.kernels.profiles import BUILDER_LIMITS
+from foretell.kernels.limits import BUILDER_LIMITS
 from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
 from foretell.kernels.small.outcome import AGREES, DIFFERS, MOST_EXCESS_LOG2, NOT_RUN, Outcome

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels import library
-from foretell.kernels.profiles import TASK_LIMITS
+from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
 from foretell.kernels.tasks.refusal import BadTask, Refusal

@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foretell.kernels.profiles import TASK_CODE_LIMITS
+from foretell.kernels.limits import TASK_CODE_LIMITS
 from foretell.kernels.task import ITEM_BYTES
 from foretell.received import MOST_ANSWER_VALUES, parsed
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from foretell.kernels.device import Device
-from foretell.kernels.profiles import TASK_LIMITS
+from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload
 from foretell.kernels.tasks import gpumode, sizes
 from foretell.kernels.tasks.refusal import BadTask, Refusal

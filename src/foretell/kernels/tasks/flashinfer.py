@@ -2,7 +2,7 @@
 
 Workloads are JSON lines: in `workloads/` of the data set that the definition's `definitions/` folder is part of, or in
 a file of the definition's name with the ending .jsonl beside it. Of a long list some are timed and some only checked,
-spread over the sizes (see `profiles.TaskLimits`). Inputs are drawn at random, given numbers, or tensors in safetensors
+spread over the sizes (see `limits.TaskLimits`). Inputs are drawn at random, given numbers, or tensors in safetensors
 files.
 """
 
@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from foretell.kernels.profiles import TASK_LIMITS
+from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text

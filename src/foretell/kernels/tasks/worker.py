@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from foretell.kernels.languages.diagnostics import plain
-from foretell.kernels.profiles import TASK_CODE_LIMITS
+from foretell.kernels.limits import TASK_CODE_LIMITS
 from foretell.kernels.sandbox import Ending, ForkServer, JobFailed
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.received import MOST_ANSWER_VALUES, parsed

@@ -20,8 +20,9 @@ from foretell.kernels.bench.gpu.server import data_of, gpu_server
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.device import Device
 from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.limits import GPU_PROCESS_LIMITS
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.profiles import GPU_PROCESS_LIMITS, GpuEffort
+from foretell.kernels.profiles import GpuEffort
 from foretell.kernels.sandbox import Ending, JobFailed
 from foretell.kernels.task import Task
 from foretell.kernels.tasks.refusal import BadTask, Refusal

@@ -19,8 +19,8 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import MESSAGE_CHARACTERS, plain
 from foretell.kernels.languages.python_source import is_extension
+from foretell.kernels.limits import BUILDER_LIMITS
 from foretell.kernels.measurement import Status
-from foretell.kernels.profiles import BUILDER_LIMITS
 from foretell.kernels.protocols import Build
 from foretell.kernels.record.tracing import MULTIPROCESSORS
 from foretell.kernels.sandbox import Ending, ForkServer, Job, JobFailed

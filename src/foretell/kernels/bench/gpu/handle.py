@@ -14,8 +14,8 @@ from foretell.kernels.bench.gpu.device import visible_gpus
 from foretell.kernels.bench.gpu.server import gpu_server
 from foretell.kernels.languages import built
 from foretell.kernels.languages.diagnostics import plain
+from foretell.kernels.limits import GPU_PROCESS_LIMITS
 from foretell.kernels.measurement import Status
-from foretell.kernels.profiles import GPU_PROCESS_LIMITS
 from foretell.kernels.sandbox import Conversation, JobFailed
 from foretell.received import MOST_ANSWER_VALUES, parsed
 

@@ -19,7 +19,7 @@ from foretell.kernels.languages.extension.places import kept, scratch
 from foretell.kernels.languages.extension.prelude import trimming_options
 from foretell.kernels.languages.extension.sources import ExtensionSources
 from foretell.kernels.languages.extension.support import support_objects
-from foretell.kernels.profiles import COMPILER_LIMITS, EXTENSION
+from foretell.kernels.limits import COMPILER_LIMITS, EXTENSION
 from foretell.kernels.sandbox import run
 from foretell.received import read_plain
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foretell.kernels.profiles import GPU_LIMITS
+from foretell.kernels.limits import GPU_LIMITS
 from foretell.kernels.sandbox.forkserver import ForkServer
 from foretell.kernels.sandbox.jobs import JobFailed
 from foretell.kernels.sandbox.kinds import Kind

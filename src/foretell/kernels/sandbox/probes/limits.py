@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from foretell.kernels.profiles import PROBE_LIMITS, Limits
+from foretell.kernels.limits import PROBE_LIMITS, Limits
 from foretell.kernels.sandbox.forkserver import ForkServer
 from foretell.kernels.sandbox.jobs import Ending, JobFailed
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretell.kernels.profiles import PROBE_LIMITS
+from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.sandbox.command import run_in
 from foretell.kernels.sandbox.forkserver import ForkServer
 from foretell.kernels.sandbox.jobs import JobFailed
