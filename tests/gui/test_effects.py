@@ -283,6 +283,39 @@ def test_a_scroll_tells_how_far_the_view_moved() -> None:
     assert vertical_shift_px(before, rng.integers(0, 255, before.shape).astype(np.uint8), (0, 0, 480, 360)) is None
 
 
+def test_rows_that_repeat_do_not_turn_a_scroll_around() -> None:
+    rng = np.random.default_rng(0)
+    row = np.repeat(rng.integers(0, 255, (40, 480, 1)), 3, axis=2).astype(np.uint8)
+    page = np.concatenate([row] * 20)
+    before, after = page[:360], page[30:390]
+    assert vertical_shift_px(before, after, (0, 0, 480, 360), towards=200.0) == 30
+    assert (vertical_shift_px(before, after, (0, 0, 480, 360), towards=-200.0) or 0) < 0
+    assert "down" in told(Action(Kind.SCROLL, dy=300), before, after).sentence
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "appeared"),
+    [
+        ([("Saved", (300, 300))], [("Saved", (300, 306))], False),  # a few pixels further down
+        ([("ann@example.com", (200, 300))], [("ann@exampl.com", (200, 300))], False),  # a letter read otherwise
+        ([("Balance", (300, 240))], [("Balance", (300, 300))], False),  # its row moved
+        ([("Draft", (300, 300))], [("Published", (300, 300))], True),
+        ([], [("Saved", (300, 300))], True),
+    ],
+)
+def test_only_what_was_not_there_appeared(
+    was: list[tuple[str, tuple[int, int]]], now: list[tuple[str, tuple[int, int]]], appeared: bool
+) -> None:
+    before, after = form(), frame(form(), FIELD, 5, (0, 90, 200))
+    for text, at in was:
+        before = written(before, text, at)
+    for text, at in now:
+        after = written(after, text, at)
+    reader = FakeReader((before, [word(*one) for one in was]), (after, [word(*one) for one in now]))
+    sentence = told(click(AT_FIELD), before, after, reader).sentence
+    assert ("appeared" in sentence) is appeared, sentence
+
+
 def test_words_are_put_in_reading_order() -> None:
     words = [word("there", (100, 53)), word("below", (10, 100)), word("hello", (10, 50))]
     assert [one.text for one in in_order(words)] == ["hello", "there", "below"]

@@ -185,8 +185,10 @@ def rescore(
         from foretell.gui.rescore import rescore as again
         from foretell.gui.threshold import DEFAULT_BOUND
         from foretell.gui.trace import read
+        from foretell.received_limits import size_of, within_limits
 
-        recorded = read(trace)
+        with within_limits(trace, size_of(trace)):
+            recorded = read(trace)
         judge = make_critic(critic)
         limit: Threshold | float | None = threshold
         if threshold is None and critics_of(recorded) != (judge.name,):

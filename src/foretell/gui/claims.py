@@ -34,6 +34,8 @@ _LEAST_NEWS_PX = 400  # area of a change away from the click that is worth a cla
 _SURE = 0.6  # confidence below which what was read is not quoted
 _ALIKE = 0.9  # of the characters, where a text is long enough to forgive one
 _FORGIVING_FROM = 10
+_MUCH_LIKE = 0.75  # of the characters, where the question is whether a text is new
+_MOVED_PX = 80  # how far up and down rows are looked for that moved
 _CONFUSED = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "’": "'", "‘": "'"})
 
 
@@ -171,16 +173,37 @@ def _now_reads(scene: Scene) -> str:
 
 
 def _news_outside(scene: Scene, box: Box) -> str:
-    """A new text in one of the largest changed regions outside a box, where one can be read."""
+    """A new text in one of the largest changed regions outside a box, where one can be read.
+
+    A text that was there before, a few letters read otherwise, or nearby (rows moved), did not appear.
+    """
     height, width = scene.after.shape[:2]
     near = grown(box, 8, 8, width, height)
     outside = [region for region in scene.difference.regions if not holds(near, centre(region))]
     for region in outside[:_NEWS_READ]:
         around = grown(region, 4, 4, width, height)
-        was, now = (" ".join(word.text for word in scene.read(i, around)) for i in (scene.before, scene.after))
-        if now and plain(now) != plain(was):
-            return f", and {quoted(now)} appeared" + (f"; {LOADING}" if is_busy(now) else "")
+        now = scene.read(scene.after, around)
+        before = scene.read(scene.before, around)
+        if now and not _was_there(now, before):
+            wide = grown(region, 8, _MOVED_PX, width, height)
+            if _was_there(now, scene.read(scene.before, wide)):
+                continue
+            told = " ".join(word.text for word in now)
+            return f", and {quoted(told)} appeared" + (f"; {LOADING}" if is_busy(told) else "")
     return ""
+
+
+def _was_there(now: Sequence[Word], before: Sequence[Word]) -> bool:
+    """Whether most of some words, or words much like them, were among others before."""
+    old = [plain(word.text) for word in before]
+    known = sum(len(word.text) for word in now if any(_much_like(plain(word.text), one) for one in old))
+    return known > 0.5 * sum(len(word.text) for word in now)
+
+
+def _much_like(text: str, other: str) -> bool:
+    if text == other or (len(text) > 2 and text in other):
+        return True
+    return len(text) > 3 and SequenceMatcher(None, text, other, autojunk=False).ratio() >= _MUCH_LIKE
 
 
 def _page(scene: Scene) -> Effect:
@@ -237,7 +260,7 @@ def _in_field(scene: Scene, field: Box) -> str:
 
 
 def _scrolled(scene: Scene) -> Effect:
-    moved = vertical_shift_px(scene.before, scene.after, scene.difference.regions[0])
+    moved = vertical_shift_px(scene.before, scene.after, scene.difference.regions[0], scene.action.dy)
     if moved is None:
         return Effect(_where(scene.difference.regions))
     return Effect(f"the view moved {'down' if moved > 0 else 'up'} by {abs(moved)} pixels")
@@ -279,7 +302,8 @@ def _clicked(scene: Scene, point: Point) -> Effect:
         return Effect(sentence, (Claim(Sort.TICKED if filled else Sort.UNTICKED, sentence, here, name),))
     name = _name_at(scene, point)
     who = quoted(name) if name else f"what is at {at}"
-    more = f"; {len(regions) - 1} more areas changed" if len(regions) > 1 else ""
+    others = len(regions) - 1
+    more = "" if not others else "; another area changed" if others == 1 else f"; {others} more areas changed"
     if not holds(here, point):
         told = f"after the click on {who} the area beside it changed{more}{_now_reads(scene)}"
         return Effect(told, _elsewhere(scene, name, at, regions))
@@ -287,9 +311,9 @@ def _clicked(scene: Scene, point: Point) -> Effect:
     if strongest(scene.before, scene.after, here) < HOVER:
         if not more:
             return Effect(f"the look of {who} changed a little, as it does under a pointer")
-        others = [region for region in regions if region != scene.difference.region_at(point, scene.near_px)]
-        told = f"after the click on {who} {_where(others or regions)}{news}"  # the hover shade is no news
-        return Effect(told, _elsewhere(scene, name, at, others))
+        away = [region for region in regions if region != scene.difference.region_at(point, scene.near_px)]
+        told = f"after the click on {who} {_where(away or regions)}{news}"  # the hover shade is no news
+        return Effect(told, _elsewhere(scene, name, at, away))
     sentence = f"{who} was clicked and changed"
     return Effect(f"{sentence}{more}{news}", (Claim(Sort.CHANGED, sentence, here, name),))
 

@@ -116,8 +116,11 @@ def centre(box: Box) -> Point:
     return Point(box[0] + box[2] / 2, box[1] + box[3] / 2)
 
 
-def vertical_shift_px(before: Pixels, after: Pixels, box: Box) -> int | None:
-    """How far the content of a box moved up, as a scroll down does; None where no single shift explains the change."""
+def vertical_shift_px(before: Pixels, after: Pixels, box: Box, towards: float = 0.0) -> int | None:
+    """How far the content of a box moved up, as a scroll down does; None where no single shift explains the change.
+
+    With `towards` only shifts of its sign are looked for: rows that repeat look alike moved either way.
+    """
     across = max(1, box[2] // _SAMPLED_COLUMNS)
     old = crop(before, box)[:, across // 2 :: across].mean(axis=2)
     new = crop(after, box)[:, across // 2 :: across].mean(axis=2)
@@ -126,7 +129,7 @@ def vertical_shift_px(before: Pixels, after: Pixels, box: Box) -> int | None:
         return None
     best, found = np.inf, 0
     for shift in range(-rows * 3 // 4, rows * 3 // 4 + 1):
-        if shift == 0:
+        if shift == 0 or shift * towards < 0:
             continue
         upper, lower = (old[shift:], new[:-shift]) if shift > 0 else (old[:shift], new[-shift:])
         error = float(np.abs(upper - lower).mean())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from foretell.gui.claims import DOTS
 from foretell.gui.judgement import Critic, Judgement, sound
+from foretell.gui.observation import Observation
 from foretell.gui.threshold import Threshold
 from foretell.gui.trace import Round, Trace, read
 
@@ -94,12 +95,18 @@ def rescore(trace: Path | str | Trace, critic: Critic, threshold: Threshold | fl
     recorded = trace if isinstance(trace, Trace) else read(trace)
     steps = [(number, step) for number, episode in enumerate(recorded.episodes) for step in episode.steps]
     rounds = []
+    last: tuple[str, Observation] | None = None  # many proposals may have one picture, which is read once then
     for number, step in steps:
         for revision, round_ in enumerate(step.rounds):
-            observation = recorded.observation(step, round_)
+            name = round_.images.get("before", "")
+            if last is None or name != last[0]:
+                last = name, recorded.observation(step, round_)
+            platform: Any = step.platform
+            observation = replace(last[1], goal=step.goal, step=step.step, platform=platform)
             now, fault = None, ""
             try:
                 now = sound(critic.judge(observation, round_.proposal, round_.history))
+                now = replace(now, images={})  # they would keep every screen
             except Exception as error:
                 fault = f"{type(error).__name__}: {error}"
             before = _recorded_threshold(round_)
