@@ -13,6 +13,7 @@ from typing import Any
 import foretell.gui
 from benchmarks.apps.install import by_name
 from benchmarks.apps.page_more import more
+from benchmarks.apps.played import section as played
 from benchmarks.apps.split import RESULTS, draw
 
 CARD = Path(foretell.gui.__file__).parent / "models" / "CARD.md"
@@ -78,6 +79,7 @@ measured, by application and kind of mistake: `docs/results/apps.md` and `docs/r
 def page() -> Iterator[str]:
     """The lines of the page."""
     yield _INTRODUCTION
+    yield from played(_read("apps_played.json"))
     yield from _data(_read("apps_data.json"))
     yield from _compared()
     yield from _left_out(_read("apps_critic.json"))

@@ -22,6 +22,7 @@ from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.threshold import Threshold, threshold_for
 from foretell.gui.trace import TraceWriter
+from foretell.gui.veil import Veil
 from foretell.gui.verdict import ERROR_WORDS, Mode, Reason
 from foretell.gui.worker import Busy, TooSlow, Worker
 from tests.gui.screens import FIELD, FakeCritic, FakeReader, fill, form, frame, word, written
@@ -353,7 +354,7 @@ def test_goals_that_tell_secrets() -> None:
 
 
 def test_a_veil_leaves_names_of_things_alone() -> None:
-    veil = secrets.Veil(["click", "ok"])
+    veil = Veil(["click", "ok"])
     assert veil.data({"kind": "click", "text": "click book ok", "n": 1}) == {
         "kind": "click",
         "text": f"{DOTS} book {DOTS}",

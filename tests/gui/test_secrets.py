@@ -13,8 +13,9 @@ from foretell.gui.claims import DOTS, HIDDEN_KEY
 from foretell.gui.guard import Guard
 from foretell.gui.history import Historian
 from foretell.gui.observation import Observation, Proposal
-from foretell.gui.secrets import Veil, hidden_action, hidden_goal, told_secrets
+from foretell.gui.secrets import hidden_action, hidden_goal, told_secrets
 from foretell.gui.trace import TraceWriter
+from foretell.gui.veil import Veil
 from tests.gui.screens import FIELD, FakeCritic, FakeReader, form, frame, word, written
 
 CLICK = Action(Kind.CLICK, Point(100, 120))
@@ -28,13 +29,18 @@ def called(text: str) -> str:
 
 
 def traced(
-    folder: Path, goal: str, proposals: list[Proposal], explanation: str = "It looks right.", secret: bool = False
+    folder: Path,
+    goal: str,
+    proposals: list[Proposal],
+    explanation: str = "It looks right.",
+    secret: bool = False,
+    raw: bool = False,
 ) -> str:
     """The trace of an episode with these proposals, on a screen where what was typed can be read."""
     screens = [frame(written(form(), f"{number}", (72, 112)), FIELD, 5, (16, 16, 16)) for number in range(9)]
     readable = [(screen, [word("hx9"[: 1 + at % 3], (72, 112))]) for at, screen in enumerate(screens)]
     critic = FakeCritic(0.9, explanation=explanation)
-    with TraceWriter(folder) as writer:
+    with TraceWriter(folder, raw=raw) as writer:
         guard = Guard(critic, Historian(FakeReader(*readable)), threshold=0.5, trace=writer)
         for step, proposal in enumerate(proposals):
             observation = Observation(goal, screens[step], step)
@@ -49,10 +55,10 @@ def traced(
 @pytest.mark.parametrize("secret", [QUOTES, UMLAUTS])
 def test_a_secret_is_hidden_however_it_is_quoted(tmp_path: Path, secret: str) -> None:
     typing = Proposal((Action(Kind.TYPE, text=secret),), "type the password", raw=called(secret))
-    later = Proposal((CLICK,), "click on", raw=called(secret))
+    later = Proposal((CLICK,), f"click on {called(secret)}")
     text = traced(tmp_path, "Log in.", [typing, later])
-    raw = json.loads(text.splitlines()[-4])["proposal"]["raw"]
-    assert "tool_call" in raw and DOTS in raw
+    intent = json.loads(text.splitlines()[-4])["proposal"]["intent"]
+    assert "tool_call" in intent and DOTS in intent
     for part in ("w0rd", "ssw", "pa\\", "u00e4"):
         assert part not in text.replace("password", ""), part
 
@@ -61,7 +67,9 @@ def test_a_secret_is_hidden_however_it_is_quoted(tmp_path: Path, secret: str) ->
 def test_what_could_not_be_read_is_not_kept_where_it_may_be_a_secret(tmp_path: Path, goal: str, flag: bool) -> None:
     broken = Proposal((), raw='{"action": "type", "text": "hunter2xyz"', fault="unreadable: no JSON")
     assert "hunter2xyz" not in traced(tmp_path, goal, [broken], secret=flag)
-    assert "hunter2xyz" in traced(tmp_path / "plain", "Log in.", [broken])
+    assert "hunter2xyz" not in traced(tmp_path / "unasked", "Log in.", [broken])
+    assert "hunter2xyz" not in traced(tmp_path / "asked", goal, [broken], secret=flag, raw=True)
+    assert "hunter2xyz" in traced(tmp_path / "plain", "Log in.", [broken], raw=True)
 
 
 @pytest.mark.parametrize("keys", [True, False])

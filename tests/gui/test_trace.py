@@ -30,7 +30,7 @@ END = Proposal((Action(Kind.TERMINATE, success=True),))
 
 def episode(folder: Path, *answers: float | Exception) -> Guard:
     """A miss that is sent back, a hit that is executed, and the end."""
-    with TraceWriter(folder, clock=lambda: 12.0) as writer:
+    with TraceWriter(folder, clock=lambda: 12.0, raw=True) as writer:
         guard = Guard(FakeCritic(*(answers or (0.9, 0.2, 0.1))), threshold=0.5, trace=writer)
         start = Observation(GOAL, form(), 0)
         guard.before_action(start)

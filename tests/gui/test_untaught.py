@@ -29,6 +29,11 @@ def test_kinds_that_no_recorded_walk_did(action: Action, intent: str, set_aside:
     assert is_untaught(action, intent, False, QUIET, ErrorClass.MISALIGNMENT) is set_aside
 
 
+def test_a_double_click_on_another_thing_than_is_named_stays_doubted() -> None:
+    elsewhere = QUIET | {"at.intent_margin": -0.7}
+    assert not is_untaught(Action(Kind.DOUBLE_CLICK, AT), "open Reports", False, elsewhere, ErrorClass.MISALIGNMENT)
+
+
 @pytest.mark.parametrize(
     ("named", "changes", "error", "set_aside"),
     [
@@ -46,6 +51,15 @@ def test_clicks_on_what_the_intent_names(
     named: bool, changes: dict[str, float], error: ErrorClass, set_aside: bool
 ) -> None:
     assert is_untaught(CLICK, "click F7", named, QUIET | changes, error) is set_aside
+
+
+@pytest.mark.parametrize(
+    ("intent", "set_aside"),
+    [("click into the editor", True), ("click into the query editor", True), ("click the Editor tab", False)],
+)
+def test_the_ground_of_an_editor_bears_no_words(intent: str, set_aside: bool) -> None:
+    ground = QUIET | {"at.intent_margin": -0.5, "at.goal_margin": -1.35}
+    assert is_untaught(CLICK, intent, False, ground, ErrorClass.HALLUCINATION) is set_aside
 
 
 def test_without_an_intent_the_model_stands() -> None:

@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 
 from foretell.gui import marker
-from foretell.gui.actions import CLICKS, Action, Kind
+from foretell.gui.actions import Action, Kind
 from foretell.gui.batch import Part, parts
 from foretell.gui.checks import Finding, check
 from foretell.gui.contradiction import Contradiction, contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
-from foretell.gui.evidence import Evidence, Weighed, weigh
-from foretell.gui.evidence_contradiction import against_page
+from foretell.gui.evidence import ElementAt, Evidence, Weighed, weigh
+from foretell.gui.evidence_contradiction import against_page, disagrees
 from foretell.gui.evidence_features import page_features
 from foretell.gui.experts import EVIDENCE as BY_EVIDENCE
 from foretell.gui.experts import Experts
@@ -26,12 +26,14 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement, Pictures
 from foretell.gui.namesakes import row_names
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.pressed import is_final_at, label_at
 from foretell.gui.reading import interest
-from foretell.gui.risk import EVIDENCE, is_final_label
+from foretell.gui.risk import EVIDENCE, is_final_on_page, points_at
 from foretell.gui.shrink import shrunk
 from foretell.gui.sight import Eyes, Sight
 from foretell.gui.target import target_of
 from foretell.gui.threshold import Threshold
+from foretell.gui.untaught import MOST_P_BAD, is_untaught
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
 _TOLD = (
@@ -102,15 +104,39 @@ class EmbeddedCritic:
         """One action of a batch; the only one of most. `whole` is the action on the screen in its full size."""
         findings = check(observation, part.proposal, part.history)
         numbered = f"Action {part.index + 1} of {count}: " if count > 1 else ""
+        final = self._final(observation, part, sight, whole)
         if not part.on_screen:
             strongest = max(findings, key=lambda one: one.strength, default=None)
             p_bad = _UNDOUBTED if strongest is None else strongest.strength
             text = numbered + (" ".join(one.sentence for one in findings) or "Its screen is not known yet.")
             error = None if strongest is None else strongest.error
-            return Judgement(p_bad, error, text, _strengths(findings), action=part.index)
+            return Judgement(p_bad, error, text, _strengths(findings) | final, action=part.index)
         focus_moves = part.index > 0 and whole.kind is Kind.TYPE  # by what comes before it in the batch
         if focus_moves:
             observation = replace(observation, evidence=None)
+        found = self._weighed(observation, part, sight, whole, findings, numbered)
+        here = _element_at(observation, whole)
+        if here is not None and disagrees(label_at(sight, part.proposal.actions[0]), here):
+            # What the screen shows clearly is not explained away by what its page calls it.
+            pixels = replace(observation, evidence=None)
+            found = _worse(found, self._weighed(pixels, part, sight, whole, findings, numbered))
+        if final and whole.kind in (Kind.DRAG, Kind.TYPE) and whole.point is not None:
+            # It presses what is there, whatever else it does: it is no better than a click.
+            as_click, whole = _clicking(part, whole)
+            findings = check(observation, as_click.proposal, as_click.history)
+            found = _worse(found, self._weighed(observation, as_click, sight, whole, findings, numbered))
+        return replace(found, evidence={**found.evidence, **final})
+
+    def _weighed(
+        self,
+        observation: Observation,
+        part: Part,
+        sight: Sight,
+        whole: Action,
+        findings: Sequence[Finding],
+        numbered: str,
+    ) -> Judgement:
+        """One action by the model, what contradicts it, and the evidence where there is any."""
         name, model = self.experts.of(observation)
         seen = features(observation, part.proposal, part.history, sight, findings)
         if name == BY_EVIDENCE:
@@ -121,18 +147,33 @@ class EmbeddedCritic:
         error = model.ways(table)[0]
         against = self._contradiction(observation, part, sight)
         against = against_page(observation.evidence, whole, part.proposal.intent, against)
+        if name and is_untaught(whole, part.proposal.intent, against.named, seen, error):
+            p_bad = min(p_bad, max(MOST_P_BAD, seen["check.most"]))
         if against.strength > p_bad:
             p_bad, error = against.strength, against.error
         said = Weighed(p_bad, error)
         if observation.evidence is not None:
             said = weigh(observation.evidence, whole, part.proposal.intent, p_bad, error)
             p_bad, error = said.p_bad, said.error
-        final = {EVIDENCE: 1.0} if _is_final(sight, part.proposal.actions[0]) else {}
         told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
         text = explain(observation, part.proposal, part.history, sight, seen, findings)
         first = " ".join(one for one in (said.sentence, against.sentence) if one)
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
-        return Judgement(p_bad, error, text, _strengths(findings) | told | final, action=part.index, model=name)
+        return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index, model=name)
+
+    def _final(self, observation: Observation, part: Part, sight: Sight, whole: Action) -> dict[str, float]:
+        """Whether an action presses something irreversible, by the pixels or by the page.
+
+        Where the page may be another one by then, what is seen now is the best guess.
+        """
+        action = part.proposal.actions[0]
+        by_page = observation.evidence is not None and is_final_on_page(whole, observation.evidence)
+        final = by_page or is_final_at(sight, action, points_at(whole))
+        if not final and sight.is_partial and whole.kind in (Kind.TYPE, Kind.DRAG) and points_at(whole):
+            clicked = replace(part.proposal, actions=(Action(Kind.CLICK, action.point),))  # reads what is around it
+            seen = self.eyes.see(observation, interest(clicked, part.history, observation.goal))
+            final = is_final_at(seen, action, True)
+        return {EVIDENCE: 1.0} if final else {}
 
     def _contradiction(self, observation: Observation, part: Part, sight: Sight) -> Contradiction:
         """What contradicts a click; of a dense page more is read where its intent names a row."""
@@ -145,12 +186,20 @@ class EmbeddedCritic:
         return contradiction(self.eyes.see(observation, about), action, intent)
 
 
-def _is_final(sight: Sight, action: Action) -> bool:
-    """Whether a click is on a label that names something irreversible."""
-    if action.kind not in CLICKS or action.point is None:
-        return False
-    place = sight.places.under(action.point.x, action.point.y)
-    return place is not None and place.kind in ("button", "link", "text") and is_final_label(place.text, read=True)
+def _element_at(observation: Observation, action: Action) -> ElementAt | None:
+    """What the page says of the element under an action's point; None where it was not asked or does not name it."""
+    here = observation.evidence.at.get(action.point) if observation.evidence and action.point is not None else None
+    return here if here is not None and here.name else None
+
+
+def _worse(one: Judgement, other: Judgement) -> Judgement:
+    return other if other.p_bad > one.p_bad else one
+
+
+def _clicking(part: Part, whole: Action) -> tuple[Part, Action]:
+    """A part as if it only clicked at its point, and its action in full size."""
+    click = Action(Kind.CLICK, part.proposal.actions[0].point)
+    return replace(part, proposal=replace(part.proposal, actions=(click,))), Action(Kind.CLICK, whole.point)
 
 
 def _stays(sight: Sight, action: Action) -> bool:

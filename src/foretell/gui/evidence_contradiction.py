@@ -7,12 +7,17 @@ from dataclasses import replace
 from foretell.gui.actions import CLICKS, Action
 from foretell.gui.contradiction import Contradiction
 from foretell.gui.evidence import ElementAt, Evidence, is_called
+from foretell.gui.final_labels import is_final_label
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.lexicon import REFUSE
 from foretell.gui.namesakes import row_names
+from foretell.gui.pressed import Label
 from foretell.gui.quoting import quoted
 from foretell.gui.target import target_of
 from foretell.gui.wording import folded, part_of, tokens
 
+_OF_LISTS = frozenset(("checkbox", "radio", "switch", "option", "listitem", "row", "cell", "gridcell", "treeitem"))
+_CLEAR_LETTERS = 3  # fewer may be a picture that was taken for a letter
 CONFIRMED = 0.998  # chance that a click is wrong whose label or row the page, too, says is another
 
 
@@ -41,3 +46,17 @@ def against_page(evidence: Evidence | None, action: Action, intent: str | None, 
 def _row_of(twins: list[ElementAt], rows: tuple[str, ...]) -> str | None:
     """The first phrase that a twin's row or section is called by; None if there is none."""
     return next((phrase for phrase in rows if any(part_of(phrase, one.context) > 0.99 for one in twins)), None)
+
+
+def disagrees(label: Label, here: ElementAt) -> bool:
+    """Whether a clear label on the screen and the name that the page gives it differ in something irreversible.
+
+    Lines of text name the entries of lists as well ("Buy milk"): beside one stands what is pressed.
+    """
+    shown = is_final_label(label.text, read=True)
+    if sum(c.isalpha() for c in label.text) < _CLEAR_LETTERS or not (shown or is_final_label(here.name)):
+        return False
+    if not label.of_control and (not shown or here.role.lower() in _OF_LISTS):
+        return False
+    refuses = REFUSE.intersection(tokens(folded(here.name))) - set(tokens(folded(label.text)))
+    return bool(refuses) or max(part_of(label.text, here.name), part_of(here.name, label.text)) <= 0.99

@@ -33,8 +33,9 @@ from foretell.gui.history import STEPS_KEPT, Historian, History, Step, Updates, 
 from foretell.gui.judgement import Critic, Judgement, sound
 from foretell.gui.observation import Observation, Pixels, Proposal, as_pixels
 from foretell.gui.risk import EVIDENCE, RiskTier, is_final
+from foretell.gui.secret_pieces import Pieces
+from foretell.gui.secret_scope import Scope, within
 from foretell.gui.secrets import (
-    Veil,
     hidden_action,
     hidden_goal,
     hidden_proposal,
@@ -44,10 +45,12 @@ from foretell.gui.secrets import (
     told_secrets,
     typed_letters,
     typed_texts,
+    types,
 )
 from foretell.gui.threshold import Threshold
 from foretell.gui.trace import TraceWriter
 from foretell.gui.trace_entry import proposed
+from foretell.gui.veil import Veil, told
 from foretell.gui.verdict import Mode, Reason, Verdict, feedback_for
 from foretell.gui.worker import Busy, TooSlow, Worker
 
@@ -66,6 +69,7 @@ class _Pending:
     actions: tuple[Action, ...]
     intent: str | None
     step: int
+    secret: bool  # it typed one
 
 
 def _locked(method: F) -> F:
@@ -128,11 +132,14 @@ class Guard:
         self._begun = False
         self._secret = False
         self._advice = ""
+        self._held: deque[tuple[int, tuple[Action, ...], str | None]] = deque(maxlen=STEPS_KEPT)
         self._proposed: Proposal | None = None
         self._seen: Pixels | None = None
         self._pending: _Pending | None = None
         self._earlier: Pixels | None = None
         self._veil, self._told = Veil(), Veil()  # all secrets of the episode; those that the goal itself tells
+        self._hinted = Veil()  # what the agent's raw words tell: a secret once it is typed
+        self._pieces, self._spoken = Pieces(), False
         self._real: deque[tuple[Action, str | None]] = deque(maxlen=STEPS_KEPT)
         self._tokens_before = self._tokens()
 
@@ -141,7 +148,7 @@ class Guard:
         """Text for the agent's prompt: what was achieved, what the last action did, and advice where there is any."""
         self._enter(observation)
         self._catch_up(observation.image, observation.settled)
-        parts = [text_for_prompt(self.history), self._advice]
+        parts = [self._veil(text_for_prompt(self.history)), self._advice]
         self._advice = ""
         return "\n\n".join(part for part in parts if part)
 
@@ -167,12 +174,14 @@ class Guard:
             done = replace(proposed, actions=(done,))
         self._secret = self._secret or secret or done.secret
         self._learn_secrets(done)
+        self._pieces = self._pieces.after(done.actions)
         actions = tuple(self._as_remembered(action, done) for action in done.actions)
         intent = done.intent
         if intent is not None:
             intent = self._veil(hidden_words(intent) if self._is_secret(done) else intent)
         if actions and self._seen is not None:
-            self._pending = _Pending(self._seen, actions, intent, self._step)
+            hidden = types(done) and self._is_secret(done)
+            self._pending = _Pending(self._seen, actions, intent, self._step, hidden)
             self._real.extend((action, done.intent) for action in done.actions)
         self._write("executed", {"step": self._step, "actions": [*map(action_to_dict, actions)], "intent": intent})
         self._revision, self._proposed = 0, None
@@ -185,14 +194,17 @@ class Guard:
                 self._catch_up(as_pixels(image))
             except ValueError as error:
                 self._fault("historian", error)
-        self._write("end", {"step": self._step, "outcome": outcome, "count": self.history.count})
+        shown = told(outcome, lambda text: hidden_goal(self._veil(text)))
+        self._write("end", {"step": self._step, "outcome": shown, "count": self.history.count})
 
     def _enter(self, observation: Observation) -> None:
         if self._goal is not None and (observation.goal != self._goal or observation.step < self._step):
             self.reset()
         if self._goal is None and mentions_secret(observation.goal):
-            self._told.add(told_secrets(observation.goal))
-            self._veil.add(told_secrets(observation.goal))
+            found = told_secrets(observation.goal)
+            self._spoken = True
+            self._told.add(found)
+            self._veil.add(found)
         self._goal, self._step = observation.goal, observation.step
         self.mode = self._asked_mode or (Mode.ENFORCE if is_small(observation.size) else Mode.ADVISE)
         self._seen = observation.image if self._pending is None else self._seen
@@ -207,20 +219,23 @@ class Guard:
         history, digest = self.history, screen_digest(done.before)
         for action in earlier:
             history = noted(history, Step(action, digest, changed=True, intent=done.intent))
-        historian = self._affordable()
+        historian, scope = self._affordable(), Scope(self._veil, done.secret, self.history)
+
+        def update() -> History:
+            with within(scope):
+                return historian.update(history, done.before, after, last, done.intent)
+
         try:
-            told = self._telling.run(
-                lambda: historian.update(history, done.before, after, last, done.intent), self.limits.history_s
-            )
-            if not isinstance(told, History):
-                raise TypeError(f"the historian gave no history but {type(told).__name__}")
+            updated = self._telling.run(update, self.limits.history_s)
+            if not isinstance(updated, History):
+                raise TypeError(f"the historian gave no history but {type(updated).__name__}")
         except Exception as error:
             self._fault("historian", error)
-            told = noted(replace(history, effect=""), Step(last, digest, changed=True, intent=done.intent))
-        if settled is False and LOADING not in told.effect:
-            told = replace(told, effect="; ".join(part for part in (told.effect, LOADING) if part))
-        self.history = told
-        data = {"step": done.step, "effect": told.effect, "achieved": list(told.achieved)}
+            updated = noted(replace(history, effect=""), Step(last, digest, changed=True, intent=done.intent))
+        if settled is False and LOADING not in updated.effect:
+            updated = replace(updated, effect="; ".join(part for part in (updated.effect, LOADING) if part))
+        self.history = updated
+        data = {"step": done.step, "effect": updated.effect, "achieved": list(updated.achieved)}
         self._write("effect", data, {"after": after})
 
     def _judge(self, observation: Observation, proposal: Proposal) -> tuple[Judgement | None, Reason | None, str]:
@@ -236,10 +251,14 @@ class Guard:
         history = self._as_it_was()
         if observation.earlier is None:
             observation = replace(observation, earlier=self._earlier)
+        scope = Scope(self._veil, types(proposal) and self._is_secret(proposal), self.history)
+
+        def judge() -> Judgement:
+            with within(scope):
+                return self._critic.judge(observation, proposal, history)
+
         try:
-            found = sound(
-                self._judging.run(lambda: self._critic.judge(observation, proposal, history), self.limits.judgement_s)
-            )
+            found = sound(self._judging.run(judge, self.limits.judgement_s))
             return replace(found, explanation=self._veil(found.explanation)), None, ""
         except TooSlow as error:
             return None, Reason.TIMED_OUT, self._fault("critic", error)
@@ -268,17 +287,20 @@ class Guard:
             return self._unjudged(failed or Reason.FAILED, note, observation, proposal)
         sort = proposal.sort_of(judgement.action)
         doubted = self.threshold.cleared_by(judgement.p_bad, sort, bool(proposal.intent), judgement.model)
-        final = EVIDENCE in judgement.evidence or is_final(proposal)
+        final = EVIDENCE in judgement.evidence or is_final(proposal, observation.evidence)
         risky = final and judgement.p_bad > self.risk.most_p_bad
         if not doubted and not risky:
             return Verdict(judgement, False, "", self._revision, Reason.FINE)
         held = risky and self.mode is not Mode.SHADOW
         if held and self._confirmed(observation, proposal):
             return Verdict(judgement, False, "", self._revision, Reason.FINE, "confirmed")
-        stays_closed = held and (doubted or self.risk.confirm is not None)
+        insists = self._insists(proposal)
+        stays_closed = held and (doubted or self.risk.confirm is not None or not insists)
         if self._revision >= self.revisions and not stays_closed:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
         self._revision += 1
+        if held:
+            self._held.append((self._step, proposal.actions, proposal.intent))
         reason = Reason.DOUBTED if doubted else Reason.UNCONFIRMED
         if self.mode is Mode.SHADOW:
             return Verdict(judgement, False, "", self._revision, reason)
@@ -290,7 +312,8 @@ class Guard:
 
     def _unjudged(self, reason: Reason, note: str, observation: Observation, proposal: Proposal) -> Verdict:
         """What nobody judged passes; an irreversible action only with a confirmation, where one can be asked for."""
-        asks = self.mode is not Mode.SHADOW and self.risk.confirm is not None and is_final(proposal)
+        asks = self.mode is not Mode.SHADOW and self.risk.confirm is not None
+        asks = asks and is_final(proposal, observation.evidence)
         if asks and not self._confirmed(observation, proposal):
             self._revision += 1
             feedback = (
@@ -298,6 +321,12 @@ class Guard:
             )
             return Verdict(None, True, feedback, self._revision, Reason.UNCONFIRMED, note)
         return Verdict(None, False, "", self._revision, reason, note)
+
+    def _insists(self, proposal: Proposal) -> bool:
+        """Whether this very proposal was held back in this step before: the same actions, with the same intent."""
+        if not self._revision:  # nothing was held since the last action was executed
+            self._held.clear()
+        return (self._step, proposal.actions, proposal.intent) in self._held
 
     def _confirmed(self, observation: Observation, proposal: Proposal) -> bool:
         """Whether whoever is responsible says yes; nobody to ask, or a failure to ask, is no confirmation."""
@@ -325,11 +354,19 @@ class Guard:
         return embedded if isinstance(embedded, Historian) else Historian()
 
     def _is_secret(self, proposal: Proposal) -> bool:
-        return self._secret or is_secret(proposal, self._goal)
+        hinted = any(text in self._hinted for text in typed_texts(proposal))
+        return self._secret or hinted or is_secret(proposal, self._goal)
 
     def _learn_secrets(self, proposal: Proposal) -> None:
-        if self._is_secret(proposal):
+        if mentions_secret(proposal.raw):
+            self._hinted.add(told_secrets(proposal.raw))
+        secret = self._is_secret(proposal)
+        self._spoken = self._spoken or secret
+        if secret:
             self._veil.add((*typed_texts(proposal), *told_secrets(proposal.intent or "")))
+        if types(proposal):
+            joined = tuple(self._pieces.after(proposal.actions).joined())
+            self._veil.add(one for one in joined if self._spoken or one in self._hinted or mentions_secret(one))
 
     def _as_remembered(self, action: Action, done: Proposal) -> Action:
         """An executed action as history and trace may show it.
@@ -338,8 +375,9 @@ class Guard:
         cannot be told.
         """
         goal = self._goal if done.intent is None or typed_letters(action) else None
-        told = action.text is not None and self._told(action.text) != action.text
-        return hidden_action(action) if told or self._secret or is_secret(done, goal) else action
+        in_goal = action.text is not None and self._told(action.text) != action.text
+        hinted = action.text is not None and action.text in self._hinted
+        return hidden_action(action) if in_goal or hinted or self._secret or is_secret(done, goal) else action
 
     def _fault(self, where: str, error: Exception) -> str:
         message = self._veil(str(error) or type(error).__name__)
@@ -369,6 +407,8 @@ class Guard:
         if self._is_secret(proposal) or any(text in self._veil for text in typed_texts(proposal)):
             shown = hidden_proposal(proposal)
             letters.add(letter for action in proposal.actions for letter in typed_letters(action))
+        if self._trace is None or not self._trace.raw or self._spoken or mentions_secret(proposal.raw):
+            shown = replace(shown, raw="")
         asked = replace(observation, goal=hidden_goal(observation.goal))
         critic = str(getattr(self._critic, "name", type(self._critic).__name__))
         return proposed(asked, shown, self.history, critic, verdict, self.mode, limit, letters) | {

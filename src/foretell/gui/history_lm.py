@@ -17,8 +17,11 @@ from foretell.gui.effects import Difference, area, grown
 from foretell.gui.history import ACHIEVED_KEPT, Historian, History, Step, kept, noted, screen_digest
 from foretell.gui.observation import Pixels
 from foretell.gui.quoting import quoted
+from foretell.gui.secret_scope import scope
+from foretell.gui.veil import told as with_texts
 from foretell.gui.words import Box
 from foretell.lm import Failure, Image, LanguageModel, Message, Request
+from foretell.lm.cache import hiding
 from foretell.lm.paid import Paid
 from foretell.received import parsed
 
@@ -54,7 +57,8 @@ class LanguageHistorian:
     """Updates histories by asking a model, with the `embedded` updater underneath.
 
     With `pictures` the changed part of both screens is sent along, for models that see. `fallbacks` counts by reason
-    how often the embedded history stood: `request:timeout`, `answer`, ...  A hidden text is never read nor asked about.
+    how often the embedded history stood: `request:timeout`, `answer`, ...  A step that types a secret is never asked
+    about, and what is known as secret in the `scope` that it is called in leaves in no prompt.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class LanguageHistorian:
         changes, effect = self.embedded.look(history, before, after, action)
         step = Step(action, screen_digest(before), changes.changed, intent)
         embedded = noted(replace(kept(history, changes, effect, action, after), effect=effect.sentence), step)
-        if not changes.changed or action.text == DOTS or HIDDEN_KEY in action.keys:
+        if not changes.changed or scope().typing or action.text == DOTS or HIDDEN_KEY in action.keys:
             return embedded
         answer = self._ask(self.request(history, before, after, action, intent, changes, effect))
         if answer is None:
@@ -106,7 +110,7 @@ class LanguageHistorian:
         }
         images = (_part(before, changes.regions[0]), _part(after, changes.regions[0])) if self._pictures else ()
         shown = "\nThe two pictures are the changed area before and after." if images else ""
-        user = Message("user", json.dumps(told, ensure_ascii=False) + shown, images)
+        user = Message("user", json.dumps(with_texts(told, scope().veil), ensure_ascii=False) + shown, images)
         return Request((Message("system", SYSTEM), user), schema=SCHEMA, max_tokens=self._max_tokens)
 
     def _texts(self, before: Pixels, after: Pixels, changes: Difference) -> list[tuple[Box, str, str]]:
@@ -123,7 +127,8 @@ class LanguageHistorian:
 
     def _ask(self, request: Request) -> tuple[tuple[str, ...], str] | None:
         try:
-            (reply,) = self._model.ask([request])
+            with hiding(scope().veil):
+                (reply,) = self._model.ask([request])
         except Exception as error:
             self.fallbacks[f"model:{type(error).__name__}"] += 1
             return None

@@ -1,5 +1,5 @@
 """Words on buttons in the languages that people use, folded as labels are: what agrees, what refuses, what is final,
-and what is done with the entry of a row.
+and what is done with the entry of a row. Forms and phrases of what is final stand in `final_forms`.
 """
 
 from __future__ import annotations

@@ -6,23 +6,29 @@ action final: most steps towards sending a mail are harmless.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
-from foretell.gui.actions import CLICKS, Kind
-from foretell.gui.lexicon import FINAL
+from foretell.gui.actions import CLICKS, Action, Kind
+from foretell.gui.batch import intents
+from foretell.gui.evidence import Evidence
+from foretell.gui.final_intents import drags_to_delete, edits_text, names_final, says_final, says_final_in_part
+from foretell.gui.final_labels import is_final_label
 from foretell.gui.observation import Observation, Proposal
-from foretell.gui.target import target_of
-from foretell.gui.wording import folded, is_unspaced, tokens
+from foretell.gui.parse.keys import MODIFIERS, usual
+
+__all__ = ["EVIDENCE", "RiskTier", "is_final", "is_final_label", "is_final_on_page", "points_at", "presses"]
 
 EVIDENCE = "irreversible"  # the name under which critics report that the label under the point is final
 MOST_P_BAD = 0.5
-_LABEL_WORDS = 5
-_LONG = tuple(word for word in FINAL if len(word) >= 6)  # shorter words have too many neighbours
-_THIN = frozenset("il")
-_PRESSES = frozenset(("enter", "return", "delete"))
+CLICK_PX = 10.0  # a drag that ends as near to where it began is a click
+_ACTIVATES = frozenset(("enter", "space"))  # keys that press what has the focus
+_DELETES = frozenset(("delete", "backspace"))
 _FOR_GOOD = frozenset(("shift", "delete"))  # pressed together they delete without a bin
+_WANDERS = frozenset(("tab", "esc", "up", "down", "left", "right", "home", "end", "pageup", "pagedown", "menu"))
+_HARMLESS = frozenset("acvxzyfltkn")  # with ctrl: select, copy, paste, undo, find, open
+_TYPES = ("type", "typing", "enter", "write", "fill", "input", "insert", "paste", "set", "search", "put")
 
 Confirm = Callable[[Observation, Proposal], bool]
 
@@ -43,55 +49,85 @@ class RiskTier:
             raise ValueError(f"most_p_bad is a probability from 0 to 1, got {self.most_p_bad!r}")
 
 
-def is_final_label(text: str, read: bool = False) -> bool:
-    """Whether a label names something that cannot be taken back; paragraphs are no labels.
+def is_final(proposal: Proposal, evidence: Evidence | None = None) -> bool:
+    """Whether any action of a proposal sends, deletes, pays or overwrites, by what the agent or the page says of it."""
+    said = intents(proposal)
+    if any(_is_said(action, intent) for action, intent in zip(proposal.actions, said, strict=True)):
+        return True
+    if evidence is not None and any(is_final_on_page(action, evidence) for action in proposal.actions):
+        return True
+    # An intent that has no clause for each action may speak of any of them.
+    shared = proposal.intent is not None and len(proposal.actions) > 1 and proposal.intent in said
+    return shared and any(map(presses, proposal.actions)) and says_final_in_part(proposal.intent or "")
 
-    A label that was `read` off a screen may be misread in a letter or two ("Dete all").
-    """
-    words = tokens(folded(text))
-    if not 0 < len(words) <= _LABEL_WORDS:
+
+def is_final_on_page(action: Action, evidence: Evidence) -> bool:
+    """Whether the page calls what an action presses, by its point or by the focus, something irreversible."""
+    here = None
+    if points_at(action):
+        here = evidence.at.get(action.point) if action.point is not None else None
+    elif action.kind is Kind.KEY and _ACTIVATES & _keys(action):
+        here = evidence.focused
+    return here is not None and not here.editable and is_final_label(here.name)
+
+
+def presses(action: Action) -> bool:
+    """Whether an action presses something: a control, or a key that does more than to wander or to copy."""
+    if points_at(action):
+        return True
+    if action.kind is Kind.TYPE:
+        return _submits(action)
+    if action.kind is not Kind.KEY:
         return False
-    joined = folded(text)
-    return any(word in FINAL or (read and _is_misread(word)) for word in words) or (
-        len(joined) <= 12 and any(len(word) > 1 and is_unspaced(word[0]) and word in joined for word in FINAL)
-    )
+    keys = _keys(action)
+    if keys & (_ACTIVATES | _DELETES):
+        return True
+    others = keys - MODIFIERS
+    return bool(others) and others.isdisjoint(_WANDERS) and not (keys & {"ctrl", "meta"} and others <= _HARMLESS)
 
 
-@lru_cache(maxsize=4096)
-def _is_misread(word: str) -> bool:
-    """Whether a word may be a long irreversible one of which letters were lost or one was taken for another.
-
-    Readers lose a letter, or a thin one together with its neighbour; the first and the last are there. Anything looser
-    takes ordinary words for irreversible ones: "done" for "donate", "design" for "resign", "sender" for "senden".
-    """
-    alike = [final for final in _LONG if (word[0], word[-1]) == (final[0], final[-1])]
-    return any(_has_lost(word, final) or _differs_once(word, final) for final in alike)
-
-
-def _has_lost(word: str, final: str) -> bool:
-    lost = len(final) - len(word)
-    return lost in (1, 2) and any(
-        word == final[:at] + final[at + lost :] and (lost == 1 or not _THIN.isdisjoint(final[at : at + lost]))
-        for at in range(1, len(final) - lost)
-    )
-
-
-def _differs_once(word: str, final: str) -> bool:
-    return len(word) == len(final) and sum(a != b for a, b in zip(word, final, strict=True)) == 1
-
-
-def is_final(proposal: Proposal) -> bool:
-    """Whether an agent says that it sends, deletes, pays or overwrites something with this proposal."""
-    for action in proposal.actions:
-        if action.kind is Kind.KEY and {key.lower() for key in action.keys} >= _FOR_GOOD:
-            return True
-    acts = any(
-        action.kind in CLICKS or (action.kind is Kind.KEY and _PRESSES & {key.lower() for key in action.keys})
-        for action in proposal.actions
-    )
-    if not acts or not proposal.intent:
+def points_at(action: Action) -> bool:
+    """Whether an action clicks at its point, also where it types there afterwards or drags nothing far."""
+    if action.point is None:
         return False
-    target = target_of(proposal.intent)
-    if target.names:
-        return any(is_final_label(name) for name in target.names)
-    return any(word in FINAL for word in tokens(folded(proposal.intent))[:3])
+    if action.kind is Kind.DRAG:
+        return (
+            action.to is not None
+            and math.dist((action.point.x, action.point.y), (action.to.x, action.to.y)) <= CLICK_PX
+        )
+    return action.kind in CLICKS or action.kind is Kind.TYPE
+
+
+def _is_said(action: Action, intent: str | None) -> bool:
+    """Whether an agent says of one action that it cannot be taken back."""
+    keys = _keys(action) if action.kind is Kind.KEY else frozenset[str]()
+    if keys >= _FOR_GOOD:
+        return True
+    if not intent:
+        return False
+    if action.kind is Kind.DRAG and not points_at(action):
+        return drags_to_delete(intent)
+    if not presses(action):
+        return False
+    if action.kind is Kind.TYPE:
+        return _is_typing_final(action, intent)
+    if keys & _DELETES and edits_text(intent):
+        return False
+    return says_final(intent)
+
+
+def _is_typing_final(action: Action, intent: str) -> bool:
+    """Whether a text that is typed is sent off for good; the text itself says nothing of that."""
+    text = (action.text or "").strip()
+    said = intent.replace(text, " ") if len(text) > 1 else intent
+    if not _submits(action):
+        return not said.lower().strip().startswith(_TYPES) and names_final(said)
+    return says_final(said)
+
+
+def _submits(action: Action) -> bool:
+    return "\n" in (action.text or "") or "\r" in (action.text or "")
+
+
+def _keys(action: Action) -> frozenset[str]:
+    return frozenset(map(usual, action.keys))

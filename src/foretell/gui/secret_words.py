@@ -1,31 +1,44 @@
-"""How secrets are spoken of, in the languages that people use, and what is a secret by its looks. Patterns only."""
+"""How secrets are spoken of, in the languages that people use. Patterns only.
+
+They match texts in any case; a word ends at an underscore or a capital within a name, as in `db_password` and
+`accessToken`. What is inflected is known by its stem.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import unicodedata
 
+_END = r"[^\W\d_]{0,8}"  # of an inflected or a compound word
 _SPACED = (
-    r"pass(?:word|code|phrase|wd)?s?|pwd|pins?|puk|tans?|secrets?|tokens?|credentials?|cvv|cvc|csc|otp|totp|2fa|mfa",
-    r"(?:api|access)[ _-]?keys?|client[ _-]secrets?|private key|seed phrase|mnemonic|bearer|session (?:id|cookie)s?",
-    r"security (?:code|answer|number|word)s?|one[- ]time (?:code|pin)s?|ssn|social security|iban|passport number",
+    r"pass(?:word|code|phrase|wd)?s?|pwd|pins?|puk|tans?|secrets?|credentials?|cvv|cvc|csc|otp|totp|2fa|mfa",
+    r"(?:auth|access|refresh|api|csrf|bearer|session|id)?tokens?|(?:api|access|secret)[ _-]?keys?|bearer",
+    r"(?:private|ssh|gpg|pgp|signing|encryption|deploy|licen[cs]e|product)[ _-]?keys?|client[ _-]?secrets?|mnemonic",
+    r"security[ _-](?:code|answer|number|word)s?|one[- ]time (?:code|pin)s?|ssn|social security|iban|passport number",
     r"(?:verification|confirmation|login|sign-?in|auth(?:entication|orization)?)[ _-](?:code|key|phrase)s?",
-    r"(?:access|recovery|backup|activation|sms|unlock)[ _-](?:code|key|phrase)s?|(?:credit |debit )?card numbers?",
-    r"passwort|passwörter|kennwort|geheimzahl|geheimnummer|zugangscode|prüfnummer|sicherheitscode",
-    r"mot de passe|code secret|code pin|code de (?:vérification|sécurité)|clé (?:api|secrète)",
-    r"contraseñas?|clave(?: secreta)?|código de (?:verificación|seguridad)",
-    r"senhas?|palavra-passe|chave secreta|código de (?:segurança|verificação)",
-    r"parola d'ordine|codice (?:segreto|di verifica)|chiave segreta",
-    r"wachtwoord|pincode|hasł[oa]|heslo|jelszó|lösenord|adgangskode|passord|salasana|şifre|parola|mật khẩu|kata sandi",
-    r"κωδικός|парол\w*|пин-?код\w*|код подтверждения|секретн\w+ (?:код|ключ)|токен\w*",
+    r"(?:access|recovery|backup|activation|sms|unlock)[ _-](?:code|key|phrase)s?|(?:credit |debit )?card[ _]numbers?",
+    r"seed[ _-]phrase|session[ _-]?(?:id|cookie)s?",
+    r"geheimzahl(?:en)?|geheimnummern?|zugangs(?:code|daten)|anmeldedaten|prüfnummern?|sicherheitscodes?",
+    r"mots? de passe|codes? secrets?|codes? pin|codes? de (?:vérification|sécurité)|clés? (?:api|secrètes?)",
+    r"contrase[nñ]y?as?|claves?(?: secretas?)?|códigos? de (?:verificación|seguridad)",
+    r"senhas?|palavras?-passe|chaves? secretas?|códigos? de (?:segurança|verificação)",
+    r"parole d'ordine|parola(?: d'ordine|y[ıi]|n[ıi]z?[ıi]?|m[ıi]?)?",
+    r"codic[ei] (?:segret[oi]|di verifica)|chiav[ei] segret[ae]",
+    rf"pincodes?|hasł{_END}|haseł|hesl[aeouů]{_END}|hesel|kodeord{_END}|[şs]ifre(?!nc){_END}|mật khẩu|kata sandi",
+    rf"κωδικ{_END}|пин-?код\w{{0,4}}|код\w{{0,2}} подтверждения|секретн\w{{1,3}} (?:код|ключ)\w{{0,3}}|токен\w{{0,4}}",
+)
+_STEMS = (  # so much their own that they count within longer words
+    r"passwords?|passw[oö]rt|kennw[oö]rt|passphrase|wachtwoord|l[oö]senord|adgangskod|passord|salasan|jelsz[oóa]|парол"
 )
 _JOINED = (
     r"密码|密碼|口令|验证码|驗證碼|校验码|动态码|密钥|密鑰|令牌|パスワード|暗証番号|認証コード|確認コード|秘密鍵|合言葉",
     r"비밀번호|암호|인증번호|인증 ?코드|รหัสผ่าน|पासवर्ड",
     r"كلمة (?:ال)?(?:مرور|سر)|الرقم السري|رمز التحقق|סיסמ[הא]|קוד ה?(?:אימות|סודי)",
 )  # scripts in which words are joined to their neighbours
-WORDS = rf"(?:\b(?:{'|'.join(_SPACED)})\b|{'|'.join(_JOINED)})"
-WEAK = re.compile(r".*s|secret|token|credential|2fa|mfa|bearer|social security|parola|clave", re.IGNORECASE)
+_BEGINS = r"(?:(?<![^\W_])|(?-i:(?<=[a-z\d])(?=[A-Z])))"
+_ENDS = r"(?:(?![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))"
+WORDS = rf"(?:{_BEGINS}(?:{'|'.join(_SPACED)}){_ENDS}|(?:{_STEMS}){_END}|{'|'.join(_JOINED)})"
+WEAK = re.compile(r".*s|secret|.*token|credential|2fa|mfa|bearer|social security|parola|clave", re.IGNORECASE)
 JOINTS = "|".join(
     (
         r"is|as|of|to|is set to|ist|lautet|auf|zu|est|à|es|a|é|para|è|in|jest|är|er|olarak|это|на",
@@ -40,26 +53,13 @@ TYPING = (
 )
 FROM = r"(?:\b(?:from|von|de|da|с|מ)\b|从|由|من)"
 TO = r"(?:\b(?:to|auf|zu|in|à|a|para|per|на|ל)\b|改为|改成|变为|到|إلى)"
-_LOOKS = re.compile(
-    r"(?i:bearer)\s+[\w.~+/=-]{8,}|\b(?:sk|pk|rk)[-_][\w-]{12,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|"
-    r"\bglpat-[\w-]{12,}|\bxox[abeoprs]-[\w-]{8,}|\bAKIA[0-9A-Z]{12,}|\bAIza[\w-]{20,}|\bhf_\w{16,}|"
-    r"\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|\b\d{3}-\d{2}-\d{4}\b|"
-    r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"
-)
-_CARD = re.compile(r"(?<![\d-])\d(?:[ -]?\d){12,18}(?![\d-])")
+INTO = r"(?:\b(?:with|into|to|by|durch|auf|zu|par|por|con|met|na)\b|[-=]+>|→|⇒)"  # a new secret in place of an old one
+BEFORE = r"(?:as|for|als|como|comme|come|som|jako)"  # "hunter2 as the password"
+ARTICLE = r"(?:the|a|my|your|his|her|their|new|old|das|mein|dein|neues?|altes?|le|mon|la|il|mi|su|el|o)"
+MADE = r"\b(?:it was|it is|make it|set it to|change it to|call it|es war|mach es zu|nimm)\s{1,4}"
+_UNSEEN = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
-def secret_looks(text: str) -> Iterator[tuple[int, int]]:
-    """Where a text holds what is a secret by its looks: tokens, keys, card and account numbers, a password in a URL."""
-    for match in _LOOKS.finditer(text):
-        yield match.span()
-    for match in _CARD.finditer(text):
-        if _is_card(match.group()):
-            yield match.span()
-
-
-def _is_card(text: str) -> bool:
-    """Whether digits are the number of a card, by Luhn's check sum."""
-    digits = [int(c) for c in text if c.isdigit()][::-1]
-    doubled = [digit if i % 2 == 0 else 2 * digit - 9 * (digit > 4) for i, digit in enumerate(digits)]
-    return len(set(digits)) > 1 and sum(doubled) % 10 == 0
+def composed(text: str) -> str:
+    """The text as these patterns expect it: letters and their marks in one, nothing unseen between letters."""
+    return _UNSEEN.sub("", unicodedata.normalize("NFC", text))

@@ -52,6 +52,7 @@ _NAMELESS = frozenset(
     )
 ) | {*COLOURS, *SHAPES}
 _MOST_WORDS = 6
+_MOST_CHARACTERS = 1000  # of an intent that are looked at
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,13 @@ class Target:
     exact: bool
 
 
-@lru_cache(maxsize=512)
 def target_of(intent: str) -> Target:
     """What an intent acts on; no names where it says none ("click the arrow", "close the dialog")."""
+    return _target_of(intent[:_MOST_CHARACTERS])
+
+
+@lru_cache(maxsize=512)
+def _target_of(intent: str) -> Target:
     words = wording(intent)
     pairs = zip(words.quoted, words.context, strict=True)
     direct = [phrase for phrase, before in pairs if _is_direct(before, phrase, intent)]

@@ -38,12 +38,19 @@ class TraceError(ValueError):
 class TraceWriter:
     """Appends to the trace in a folder, which is made if absent. Not for two processes at once.
 
-    Without `pictures` only the lines are written. `clock` gives seconds since the epoch. Raises NotPlain if the trace
+    Without `pictures` only the lines are written. The agent's raw words are written only with `raw`, and then in no
+    episode that speaks of a secret. `clock` gives seconds since the epoch. Raises NotPlain if the trace
     or the folder of its pictures is a link, through which nothing is written.
     """
 
-    def __init__(self, folder: Path | str, pictures: bool = True, clock: Callable[[], float] = time.time) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self,
+        folder: Path | str,
+        pictures: bool = True,
+        clock: Callable[[], float] = time.time,
+        raw: bool = False,
+    ) -> None:
+        self.folder, self.raw = Path(folder), raw
         self._pictures, self._clock = pictures, clock
         self._written: dict[str, str] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +68,8 @@ class TraceWriter:
         """Write one event; when this returns it is on disk. Names of pictures become those of their files."""
         named = {name: self._save(name, pixels) for name, pixels in (pictures or {}).items()} if self._pictures else {}
         line = {"event": event, "t": round(self._clock(), 3), **data, "images": named}
-        self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        # Half a surrogate pair, which agents do write, must not keep a step out of the trace.
+        self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
         self._count += 1

@@ -8,7 +8,7 @@ from typing import Any
 from foretell.gui.dataset import history_to_dict, proposal_to_dict
 from foretell.gui.history import History
 from foretell.gui.observation import Observation, Proposal
-from foretell.gui.secrets import Veil
+from foretell.gui.veil import Veil
 from foretell.gui.verdict import Mode, Verdict, judgement_to_dict
 
 

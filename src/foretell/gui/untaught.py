@@ -30,6 +30,8 @@ _NEVER_RIGHT = frozenset(
 )  # kinds that no right proposal of the recorded walks has
 _SAYS_RIGHT = re.compile(r"\bright[- ]?click|\bcontext menu|\bright (?:mouse )?button", re.IGNORECASE)
 _BY_GOAL = frozenset((ErrorClass.SEMANTIC, ErrorClass.TERMINATION, ErrorClass.CONSTRAINT))
+_BY_PLACE = frozenset((ErrorClass.GROUNDING, ErrorClass.HALLUCINATION, ErrorClass.MISALIGNMENT))
+_GROUND = re.compile(r"\b(?:into|in|inside) the (?:\w+ ){0,2}(?:editor|text ?area|canvas|document)\b", re.IGNORECASE)
 _CALLED_SO = 0.9  # likeness of the intent's words and the label under the point
 
 
@@ -38,8 +40,9 @@ def is_untaught(
 ) -> bool:
     """Whether a model's doubt about an action is to be held for ignorance.
 
-    So it is for a kind of action that no right proposal had; and for a click on just what its intent names that is
-    doubted by the goal alone, while the goal names nothing else in view and nothing is repeated.
+    So it is for a kind of action that no right proposal had, unless its words fit something else in view; for a click
+    on just what its intent names that is doubted by the goal alone, while the goal names nothing else in view and
+    nothing is repeated; and for a click into an editor or on a canvas, whose ground bears no words.
 
     Args:
         action: What is proposed.
@@ -48,10 +51,15 @@ def is_untaught(
         seen: The features that the model read.
         error: The way of being wrong that the model takes for the likeliest.
     """
-    if action.kind in _NEVER_RIGHT or (action.kind is Kind.RIGHT_CLICK and bool(_SAYS_RIGHT.search(intent or ""))):
-        return True
-    if not intent or action.kind not in CLICKS or error not in _BY_GOAL:
+    says_right = action.kind is Kind.RIGHT_CLICK and bool(_SAYS_RIGHT.search(intent or ""))
+    if action.kind in _NEVER_RIGHT or says_right:
+        return not seen.get("at.intent_margin", math.nan) < 0.0  # the words fit something else in view better
+    if not intent or action.kind not in CLICKS or seen.get("check.most", 0.0) > 0.0:
+        return False
+    if error in _BY_PLACE:
+        return _GROUND.search(intent) is not None
+    if error not in _BY_GOAL:
         return False
     by_words = seen.get("at.intent_margin", math.nan) >= 0.0 and seen.get("at.intent_here", math.nan) >= _CALLED_SO
     elsewhere = seen.get("at.goal_margin", math.nan) <= GOAL_NAMES
-    return (named or by_words) and not elsewhere and seen.get("check.most", 0.0) == 0.0
+    return (named or by_words) and not elsewhere

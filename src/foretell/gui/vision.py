@@ -20,8 +20,13 @@ from foretell.gui.actions import Action
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
-from foretell.gui.secrets import spellings
+from foretell.gui.risk import EVIDENCE
+from foretell.gui.secret_scope import scope
+from foretell.gui.secrets import hidden_goal, hidden_proposal
+from foretell.gui.veil import Veil
+from foretell.gui.vision_final import says_final_under
 from foretell.lm import Budget, Cached, Failure, Image, LanguageModel, Message, Reply, Request, Trouble
+from foretell.lm.cache import hiding
 from foretell.lm.paid import Paid
 
 MAX_TOKENS = 1024
@@ -56,9 +61,10 @@ class VisionCritic:
     """Judges by asking a model that sees.
 
     `evidence` draws what it is shown (by default the marker's pictures; without any, the bare screenshot). `hidden`
-    are texts, such as a password that the agent types, that are blotted out of every text that is sent; pictures
-    are sent as they are. `troubles` counts judgements that could not be had, by what went wrong (`request:timeout`,
-    `answer:bad_number`, ...); `totals` keeps what it cost.
+    are texts, such as a password that the agent types, that are blotted out of every text that is sent or kept in a
+    cache, and so is what is known as secret in the `scope` that it is called in; a proposal that types one is shown
+    with dots. Pictures are sent as they are. `troubles` counts judgements that could not be had, by what went wrong
+    (`request:timeout`, `answer:bad_number`, ...); `totals` keeps what it cost.
     """
 
     def __init__(
@@ -76,7 +82,7 @@ class VisionCritic:
         self.troubles: Counter[str] = Counter()
         self._model, self._evidence = model, evidence
         self._max_tokens, self._max_side = max_tokens, max_side
-        self._hidden = _spellings(hidden)
+        self._hidden = Veil(hidden, LEAST_HIDDEN_CHARACTERS, HIDDEN)
 
     def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
         """The model's judgement, or CriticUnavailable."""
@@ -88,7 +94,7 @@ class VisionCritic:
         reading = _read(reply)
         if isinstance(reading, vision_answer.Unreadable):
             self.totals.repairs += 1
-            reading = _read(self._ask(_once_more(request, reply, reading)))
+            reading = _read(self._ask(self._once_more(request, reply, reading)))
         if isinstance(reading, vision_answer.Unreadable):
             self.troubles[f"answer:{reading.kind.value}"] += 1
             raise CriticUnavailable(
@@ -102,7 +108,8 @@ class VisionCritic:
                 "vision_p_bad": reading.p_bad,
                 "vision_tokens": float(self.totals.tokens - before.tokens),
                 "vision_s": self.totals.seconds - before.seconds,
-            },
+            }
+            | ({EVIDENCE: 1.0} if says_final_under(proposal, reading.rationale["under_mark"]) else {}),
             images=pictures,
         )
 
@@ -111,8 +118,13 @@ class VisionCritic:
     ) -> Request:
         """What the model is asked, the first time."""
         encoded = {name: encode(pixels, self._max_side) for name, pixels in pictures.items()}
+        kept = scope()
+        guarded = kept.history is not None
+        history = kept.history or history
+        goal = hidden_goal(observation.goal) if guarded else observation.goal
+        proposal = hidden_proposal(proposal) if kept.typing or proposal.secret else proposal
         told = vision_prompt.Told(
-            replace(observation, goal=self._blotted(observation.goal)),
+            replace(observation, goal=self._blotted(goal)),
             replace(
                 proposal,
                 actions=tuple(self._blotted_action(action) for action in proposal.actions),
@@ -142,7 +154,8 @@ class VisionCritic:
         return dict(islice(pictures.items(), MOST_PICTURES))
 
     def _ask(self, request: Request) -> Reply:
-        (outcome,) = self._model.ask([request])
+        with hiding(self._blotted):
+            (outcome,) = self._model.ask([request])
         self.totals.asked += 1
         self.totals.add(outcome)
         if isinstance(outcome, Failure):
@@ -158,9 +171,14 @@ class VisionCritic:
         return action if action.text is None else replace(action, text=self._blotted(action.text))
 
     def _blotted(self, text: str) -> str:
-        for secret in self._hidden:
-            text = text.replace(secret, HIDDEN)
-        return text
+        return scope().veil(self._hidden(text))
+
+    def _once_more(self, request: Request, reply: Reply, reading: vision_answer.Unreadable) -> Request:
+        """The request again, after what was answered and why it could not be read."""
+        said = self._blotted(reply.text)[-QUOTED_CHARACTERS:] or "(nothing)"
+        reason = self._blotted(reading.message)
+        complaint = f"That could not be read: {reason}. Answer again with the JSON object alone."
+        return replace(request, messages=(*request.messages, Message("assistant", said), Message("user", complaint)))
 
 
 def at_endpoint(
@@ -198,21 +216,8 @@ def encode(pixels: Pixels, max_side: int = MAX_SIDE) -> Image:
     return Image(buffer.getvalue())
 
 
-def _spellings(hidden: Iterable[str]) -> list[str]:
-    """The texts to blot out, also as they look when quoted in JSON or Python; the longest first."""
-    kept = [text for text in hidden if len(text) >= LEAST_HIDDEN_CHARACTERS]
-    return sorted({spelled for text in kept for spelled in spellings(text)}, key=len, reverse=True)
-
-
 def _read(reply: Reply) -> vision_answer.Answer | vision_answer.Unreadable:
     reading = vision_answer.read(reply.text)
     if isinstance(reading, vision_answer.Unreadable) and reply.cut_off:
         return replace(reading, message=f"{reading.message}; the answer was cut off, so say less")
     return reading
-
-
-def _once_more(request: Request, reply: Reply, reading: vision_answer.Unreadable) -> Request:
-    """The request again, after what was answered and why it could not be read."""
-    said = reply.text[-QUOTED_CHARACTERS:] or "(nothing)"
-    complaint = f"That could not be read: {reading.message}. Answer again with the JSON object alone."
-    return replace(request, messages=(*request.messages, Message("assistant", said), Message("user", complaint)))

@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,17 @@ from foretell.lm.model import Failure, LanguageModel, Reply, Request
 from foretell.received import parsed
 
 _KEY_CHARACTERS = 40
+_HIDE: ContextVar[Callable[[str], str] | None] = ContextVar("_HIDE", default=None)
+
+
+@contextmanager
+def hiding(hide: Callable[[str], str]) -> Iterator[None]:
+    """What is asked within is kept with `hide` applied to the answers' texts."""
+    before = _HIDE.set(hide)
+    try:
+        yield
+    finally:
+        _HIDE.reset(before)
 
 
 class Cached:
@@ -73,6 +86,8 @@ class Cached:
 
     def _put(self, request: Request, reply: Reply) -> None:
         path = self.path(request)
+        hide = _HIDE.get()
+        reply = reply if hide is None else replace(reply, text=hide(reply.text))
         data = {"model": self.name, "request": request.id, "reply": reply.to_dict()}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -150,7 +150,7 @@ def _press(action: Action) -> list[Command]:
     if len(codes) == 1 and codes[0] is None and len(usual(action.keys[0])) == 1:
         return typing(usual(action.keys[0]))
     if None in codes:
-        raise bad(f"Android has no key for {'+'.join(action.keys)[:40]!r}")
+        raise bad(f"Android has no key for one of the {len(codes)} that were asked for")
     seconds = action.seconds or 0.0
     if len(codes) == 1:
         return [("input", "keyevent", *(("--longpress",) if seconds >= HOLD_S else ()), str(codes[0]))]

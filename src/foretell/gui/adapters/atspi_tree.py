@@ -1,10 +1,14 @@
 """A script that prints the accessibility tree of the programs on a display as JSON. Needs a Python with AT-SPI (`gi`).
 
-It imports nothing of this package: the system's Python runs it.
+It imports nothing of this package: the system's Python runs it. Any program can be on the bus, and one that fails,
+lies or never answers takes away what it has to say itself, not the others: each is asked for so long at most, and what
+fails in an element leaves out that element.
 """
 
 import importlib
 import json
+import time
+from collections.abc import Iterator
 from typing import Any
 
 gi: Any = importlib.import_module("gi")
@@ -21,36 +25,70 @@ ROLES = {
     "icon": "clickable", "link": "link", "tree item": "treeitem", "table column header": "clickable",
     "slider": "slider", "terminal": "textbox", "paragraph": "textbox",
 }  # fmt: skip
-MOST = 900
+MOST, MOST_OF_ALL = 900, 1800  # elements of one program, so that it leaves room for the others
+MOST_CHILDREN = 400
+CALL_MS = 800  # the most that one question to a program may take, also to one that was just started
+PROGRAM_S, ALL_S = 5.0, 8.0  # the most that one program, and all together, may take
 
 
-def visit(node: Any, found: Found, parent: int, depth: int) -> None:
-    if node is None or len(found) >= MOST or depth > 40:
-        return
-    try:
-        states, role = node.get_state_set(), node.get_role_name()
-        if not states.contains(Atspi.StateType.SHOWING) and role not in ("application", "desktop frame"):
+class Visit:
+    """The elements of one program, until its time is over or it has given its share."""
+
+    def __init__(self, found: Found, until_s: float) -> None:
+        self.found = found
+        self._until_s = min(until_s, time.monotonic() + PROGRAM_S)
+        self._most = min(MOST_OF_ALL, len(found) + MOST)
+
+    def program(self, program: Any) -> None:
+        """All windows; while a modal one is open, what lies in the others is covered."""
+        windows = [one for one in self._children(program) if has(one, Atspi.StateType.SHOWING)]
+        modal = [has(one, Atspi.StateType.MODAL) for one in windows]
+        for window, own in zip(windows, modal, strict=True):
+            first = len(self.found)
+            self._visit(window, -1, 0)
+            for element in self.found[first:]:
+                element["covered"] = any(modal) and not own
+
+    def _visit(self, node: Any, parent: int, depth: int) -> None:
+        if node is None or depth > 40 or self._over:
             return
         ref = parent
-        if role in ROLES:
-            ref = len(found)
-            found.append(told(node, ROLES[role], states, parent, ref))
-        for number in range(min(node.get_child_count(), 400)):
-            visit(node.get_child_at_index(number), found, ref, depth + 1)
-    except GLib.Error:
-        return
+        try:
+            states, role = node.get_state_set(), node.get_role_name()
+            if not states.contains(Atspi.StateType.SHOWING) and role not in ("application", "desktop frame"):
+                return
+            if role in ROLES:
+                self.found.append(told(node, ROLES[role], states, parent, len(self.found)))
+                ref = len(self.found) - 1
+        except Exception:  # whatever a program on the bus answers
+            pass
+        for child in self._children(node):
+            self._visit(child, ref, depth + 1)
+
+    def _children(self, node: Any) -> Iterator[Any]:
+        try:
+            count = min(int(node.get_child_count()), MOST_CHILDREN)
+        except Exception:
+            return
+        for number in range(count):
+            if self._over:
+                return
+            try:
+                child = node.get_child_at_index(number)
+            except Exception:
+                continue
+            yield child
+
+    @property
+    def _over(self) -> bool:
+        return len(self.found) >= self._most or time.monotonic() > self._until_s
 
 
-def visit_windows(program: Any, found: Found) -> None:
-    """All windows; while a modal one is open, what lies in the others is covered."""
-    windows = [program.get_child_at_index(number) for number in range(program.get_child_count())]
-    windows = [one for one in windows if one is not None and one.get_state_set().contains(Atspi.StateType.SHOWING)]
-    modal = [one.get_state_set().contains(Atspi.StateType.MODAL) for one in windows]
-    for window, own in zip(windows, modal, strict=True):
-        first = len(found)
-        visit(window, found, -1, 0)
-        for element in found[first:]:
-            element["covered"] = any(modal) and not own
+def has(node: Any, state: Any) -> bool:
+    try:
+        return node is not None and bool(node.get_state_set().contains(state))
+    except Exception:
+        return False
 
 
 def told(node: Any, role: str, states: Any, parent: int, ref: int) -> dict[str, Any]:
@@ -60,7 +98,8 @@ def told(node: Any, role: str, states: Any, parent: int, ref: int) -> dict[str, 
     if not name:
         for relation in node.get_relation_set() or []:
             if relation.get_relation_type() == Atspi.RelationType.LABELLED_BY:
-                name, named_by = relation.get_target(0).get_name() or "", "label"
+                label = relation.get_target(0)
+                name, named_by = (label.get_name() or "" if label is not None else ""), "label"
     if not name and node.get_description():
         name, named_by = node.get_description(), "title"
     has = states.contains
@@ -80,11 +119,17 @@ def told(node: Any, role: str, states: Any, parent: int, ref: int) -> dict[str, 
 
 
 def main() -> None:
+    if hasattr(Atspi, "set_timeout"):
+        Atspi.set_timeout(CALL_MS, CALL_MS)
     desktop, found = Atspi.get_desktop(0), Found()
+    until_s = time.monotonic() + ALL_S
     for number in range(desktop.get_child_count()):
-        program = desktop.get_child_at_index(number)
-        if program is not None:
-            visit_windows(program, found)
+        try:
+            program = desktop.get_child_at_index(number)
+        except Exception:
+            continue
+        if program is not None and time.monotonic() < until_s:
+            Visit(found, until_s).program(program)
     print(json.dumps(found))
 
 

@@ -7,9 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from foretell.gui.adapters.screen import Fault, ScreenError
-
-_SHOWN_CHARACTERS = 200
+from foretell.gui.adapters.screen import Fault, ScreenError, line_of
 
 
 def find(name: str, hint: str) -> str:
@@ -63,5 +61,4 @@ def launch(arguments: Sequence[str], environment: Mapping[str, str] | None = Non
 
 
 def _line(data: bytes) -> str:
-    text = "".join(c if c.isprintable() else " " for c in data.decode("utf-8", "replace"))
-    return " ".join(text.split())[:_SHOWN_CHARACTERS]
+    return line_of(data.decode("utf-8", "replace"))

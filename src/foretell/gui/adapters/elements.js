@@ -1,11 +1,24 @@
 // Called with points of the viewport: the element under each by its accessibility, the one that has the focus, and all
-// named ones in view.
+// named ones in view. An element may be called like a member of the document or the form that it lies in, which then
+// finds it in the member's place: documents and forms are asked by way of the prototypes, and an element that fails
+// nevertheless is left out.
 (points) => {
+  const member = (kind, key) => {
+    const found = Object.getOwnPropertyDescriptor(kind.prototype, key);
+    return (of, ...given) => (found.get || found.value).call(of, ...given);
+  };
+  const at_point = member(Document, "elementFromPoint"), all_at_point = member(Document, "elementsFromPoint");
+  const by_id = member(Document, "getElementById"), all = member(Document, "querySelectorAll");
+  const active = member(Document, "activeElement"), root_of = member(Document, "documentElement");
+  const attribute = member(Element, "getAttribute"), first = member(Element, "querySelector");
+  const tried = (what) => { try { return what(); } catch { return null; } };
+  // What is pressed or filled in, whatever else takes the focus.
+  const control = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=checkbox],[role=radio],[role=switch],[role=tab],[role=menuitem],[role=option],[role=combobox]";
   const interactive = "a[href],button,input,select,textarea,summary,label,[role],[contenteditable=''],[contenteditable=true],[tabindex]";
   const clean = (text) => (text || "").replace(/\s+/g, " ").trim().slice(0, 200);
   const name = (e) => {
     const ids = (e.getAttribute("aria-labelledby") || "").split(/\s+/).filter(Boolean);
-    const labelled = ids.map((id) => (e.ownerDocument.getElementById(id) || {}).innerText || "").join(" ");
+    const labelled = ids.map((id) => (by_id(e.ownerDocument, id) || {}).innerText || "").join(" ");
     const labels = e.labels ? [...e.labels].map((one) => one.innerText).join(" ") : "";
     const typed = e.matches("input,textarea,select");
     const value = e.matches("input[type=submit],input[type=button],input[type=reset]") ? e.value : "";
@@ -21,8 +34,8 @@
     if (row) return clean(row.innerText);
     const part = e.closest("dialog,[role=dialog],fieldset,section,form,[role=group],[role=region]");
     if (!part) return "";
-    const head = part.querySelector("legend,h1,h2,h3,h4,h5,h6,[role=heading]");
-    return clean(part.getAttribute("aria-label") || (head ? head.innerText : ""));
+    const head = first(part, "legend,h1,h2,h3,h4,h5,h6,[role=heading]");
+    return clean(attribute(part, "aria-label") || (head ? head.innerText : ""));
   };
   const checked = (e) => {
     if (e.matches("input[type=checkbox],input[type=radio]")) return e.checked;
@@ -45,11 +58,11 @@
   // The document in a frame, null for one of another origin.
   const inside = (e) => { try { return e.tagName === "IFRAME" ? e.contentDocument : null; } catch { return null; } };
   const deepest = (x, y) => {
-    let e = document.elementFromPoint(x, y);
+    let e = at_point(document, x, y);
     while (e) {
       const frame = inside(e), box = e.getBoundingClientRect();
       if (frame) { x -= box.left + e.clientLeft; y -= box.top + e.clientTop; }
-      const inner = frame ? frame.elementFromPoint(x, y) : e.shadowRoot && e.shadowRoot.elementFromPoint(x, y);
+      const inner = frame ? at_point(frame, x, y) : e.shadowRoot && e.shadowRoot.elementFromPoint(x, y);
       if (!inner || inner === e) break;
       e = inner;
     }
@@ -60,16 +73,51 @@
     return (style.position === "fixed" || style.position === "absolute") &&
       box.width * box.height > 0.5 * innerWidth * innerHeight;
   };
-  const at = points.map(([x, y]) => {
+  const area = (box) => box.width * box.height;
+  const holds = (box, inner) => box.left <= inner.left + 1 && box.top <= inner.top + 1 &&
+    box.right >= inner.right - 1 && box.bottom >= inner.bottom - 1;
+  const alpha = (colour) => { const parts = colour.match(/[\d.]+/g) || []; return parts.length > 3 ? +parts[3] : 1; };
+  const faint = (e) => { for (; e; e = e.parentElement) if (+getComputedStyle(e).opacity < 0.1) return true; return false; };
+  // A thing through which one sees what lies below it: no picture, no text of its own, no solid ground.
+  const see_through = (e) => {
+    const style = getComputedStyle(e);
+    return faint(e) || (alpha(style.backgroundColor) < 0.95 && style.backgroundImage === "none" &&
+      ![...e.childNodes].some((one) => one.nodeType === 3 && one.data.trim()));
+  };
+  // A visible control that lies apart from what is on top of it: neither within the other, nor both in a box of about
+  // the control's size, as a styled checkbox or list and the input behind it are.
+  const apart = (e, top) => {
+    if (e === top || top.contains(e) || e.contains(top) || faint(e) || getComputedStyle(e).visibility !== "visible") return false;
+    let both = e.parentElement;
+    while (both && !both.contains(top)) both = both.parentElement;
+    return !both || area(both.getBoundingClientRect()) > 2 * area(e.getBoundingClientRect());
+  };
+  // Covers of clear cases only: a backdrop that takes the page, by its role or as a modal dialog's, and a pane that
+  // nobody sees over the whole of a control.
+  const covered = (top, x, y) => {
+    const box = top.getBoundingClientRect();
+    const within = (e) => { const own = e.getBoundingClientRect(); return own.left <= x && x < own.right && own.top <= y && y < own.bottom; };
+    if (top.tagName === "DIALOG" && top.matches(":modal") && !within(top)) {
+      const under = [...all(document, control)].filter((e) => within(e) && apart(e, top));
+      return under.sort((a, b) => area(a.getBoundingClientRect()) - area(b.getBoundingClientRect()))[0] || null;
+    }
+    if (top.matches(control) || !see_through(top)) return null;
+    const backdrop = lies_over(top) && top.matches("[role=presentation],[role=none],[role=dialog],[role=alertdialog],[tabindex='-1']:not([role])");
+    if (!backdrop && top.closest(interactive)) return null;
+    const below = all_at_point(document, x, y).slice(1).map((e) => e.closest(control)).find((e) => e && apart(e, top));
+    return below && (backdrop || (getComputedStyle(top).position !== "static" && holds(box, below.getBoundingClientRect()))) ? below : null;
+  };
+  const at = points.map(([x, y]) => tried(() => {
     const top = deepest(x, y);
     if (!top || (top.tagName === "IFRAME" && !inside(top))) return null;
     const own = top.closest(interactive);
     if (!own && lies_over(top)) {
-      const below = document.elementsFromPoint(x, y).find((e) => e !== top && !top.contains(e) && e.closest(interactive));
+      const below = all_at_point(document, x, y).find((e) => e !== top && !top.contains(e) && e.closest(interactive));
       if (below) return told(below.closest(interactive), top);
     }
-    return told(own || top, null);
-  });
+    const below = at_point(document, x, y) === top && tried(() => covered(top, x, y));
+    return below ? told(below, top) : told(own || top, null);
+  }));
   const in_view = (e, dx, dy) => {
     const box = e.getBoundingClientRect();
     return box.width > 1 && box.height > 1 && box.bottom + dy > 0 && box.right + dx > 0 &&
@@ -77,21 +125,24 @@
   };
   const seen = [];
   const gather = (root, dx, dy) => {
-    for (const e of root.querySelectorAll(interactive)) {
+    for (const e of all(root, interactive)) {
       if (seen.length >= 400) return;
-      if (in_view(e, dx, dy) && name(e)) seen.push(told(e, null));
+      const one = tried(() => (in_view(e, dx, dy) && name(e) ? told(e, null) : null));
+      if (one) seen.push(one);
     }
-    for (const e of root.querySelectorAll("iframe")) {
+    for (const e of all(root, "iframe")) {
       const frame = inside(e), box = e.getBoundingClientRect();
       if (frame && in_view(e, dx, dy)) gather(frame, dx + box.left + e.clientLeft, dy + box.top + e.clientTop);
     }
   };
   gather(document, 0, 0);
-  let focus = document.activeElement;
+  let focus = active(document);
   while (focus) {
-    const inner = (focus.shadowRoot || inside(focus) || {}).activeElement;
+    const frame = inside(focus), from = focus;
+    const inner = frame ? active(frame) : tried(() => from.shadowRoot.activeElement);
     if (!inner || (inner.tagName === "BODY" && !inner.isContentEditable)) break;
     focus = inner;
   }
-  return {at, seen, focused: focus && focus !== document.body && focus !== document.documentElement ? told(focus, null) : null};
+  const elsewhere = !focus || focus.tagName === "BODY" && focus.ownerDocument === document || focus === root_of(document);
+  return {at, seen, focused: elsewhere ? null : tried(() => told(focus, null))};
 }

@@ -81,7 +81,8 @@ def _of(key: str) -> Names:
     if key[:1] == "f" and key[1:].isdecimal() and 1 <= int(key[1:]) <= 24:
         number = int(key[1:])
         return Names(f"F{number}", f"F{number}", _ANDROID_F1 + number - 1 if number <= _ANDROID_LAST_F else None)
-    raise bad(f"there is no key called {key[:40]!r}")
+    # What is no key may be a text that was to be typed, and that is never quoted.
+    raise bad(f"there is no key called what was asked for ({len(key)} characters)")
 
 
 def _android(key: str) -> int | None:

@@ -4,6 +4,10 @@ Look; tell the agent what has been achieved; let it propose; have the proposal j
 propose again, as often as the guard asks for it (once by default); perform what was proposed last; tell the guard. The
 order of things is written once, as a generator that asks for each of them; two small drivers do what it asks for.
 
+A screen that `looks_again` is looked at once more just before an action at a point is performed: the agent and the
+guard took their time, and a page may have changed meanwhile. Where it has, around one of the points, the same proposal
+is judged once more on the screen as it is now, once in a step.
+
 The look after an action waits until the screen has come to rest, where the screen says how long that may take: its
 `settle_s`, which those of Playwright, X11 and adb have.
 """
@@ -12,14 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from foretell.gui.actions import Action, Kind, Platform, Point
-from foretell.gui.adapters.rest import LOOK_EVERY_S, Rest
+from foretell.gui.actions import CLICKS, Action, Kind, Platform, Point
+from foretell.gui.adapters.looking import Look, looked, looked_async
+from foretell.gui.adapters.rest import differs_at
 from foretell.gui.adapters.screen import SPOKEN, AsyncScreen, Screen
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Verdict
@@ -44,14 +48,6 @@ class GuardLike(Protocol):
     def executed(self, done: Action | Proposal) -> None: ...
 
     def finished(self, image: Pixels | None = None) -> None: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """A screen, and whether it had come to rest; `settled` is None where nobody waited for it."""
-
-    image: Pixels
-    settled: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +108,8 @@ def guarded_step(
             match wish:
                 case _Look():
                     done = looked(screen, *_after(last))
+                case _Again():
+                    done = screen.observe() if _looks_again(screen) else None
                 case _Consult():
                     done = wish.call()
                 case _Ask():
@@ -146,6 +144,8 @@ async def guarded_step_async(
             match wish:
                 case _Look():
                     done = await looked_async(screen, *_after(last))
+                case _Again():
+                    done = await screen.observe() if _looks_again(screen) else None
                 case _Consult():
                     done = await asyncio.to_thread(wish.call)
                 case _Ask():
@@ -162,31 +162,6 @@ async def guarded_step_async(
             wish = course.send(done)
         except StopIteration as end:
             return _outcome(end)
-
-
-def looked(screen: Screen, before: Pixels | None, point: Point | None = None) -> Look:
-    """The screen: as it is now, or once it has come to rest after an action that began at `before`.
-
-    `point` is where the pointer was left. A screen that can tell whether a page is being loaded has `loading()`.
-    """
-    rest = _rest(screen, before, point)
-    image = screen.observe()
-    loading: Callable[[], bool] = getattr(screen, "loading", lambda: False)
-    while rest is not None and not rest.enough(image, loading()):
-        time.sleep(LOOK_EVERY_S)
-        image = screen.observe()
-    return Look(image, None if rest is None else rest.settled)
-
-
-async def looked_async(screen: AsyncScreen, before: Pixels | None, point: Point | None = None) -> Look:
-    """The same, awaited."""
-    rest = _rest(screen, before, point)
-    image = await screen.observe()
-    loading: Callable[[], Awaitable[bool]] = getattr(screen, "loading", _never)
-    while rest is not None and not rest.enough(image, await loading()):
-        await asyncio.sleep(LOOK_EVERY_S)
-        image = await screen.observe()
-    return Look(image, None if rest is None else rest.settled)
 
 
 class GuardedScreen:
@@ -268,7 +243,12 @@ class _Gather:
     points: tuple[Point, ...]
 
 
-_Wish = _Look | _Consult | _Ask | _Gather | _Do
+@dataclass(frozen=True)
+class _Again:
+    pass
+
+
+_Wish = _Look | _Again | _Consult | _Ask | _Gather | _Do
 _Course = Generator[_Wish, Any, StepOutcome]
 
 
@@ -279,12 +259,20 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Cour
     told: str = yield _Consult(lambda: guard.before_action(observation))
     proposals: list[Proposal] = []
     verdicts: list[Verdict] = []
+    looked_again = False
     while not verdicts or (verdicts[-1].intervene and len(proposals) <= MOST_REVISIONS):
         text = joined(told, verdicts[-1].feedback) if verdicts else told
         proposals.append((yield _Ask(observation, text)))
-        points = [action.point for action in proposals[-1].actions if action.point is not None]
-        shown = replace(observation, evidence=(yield _Gather(tuple(points))))
+        points = tuple(action.point for action in proposals[-1].actions if action.point is not None)
+        shown = replace(observation, evidence=(yield _Gather(points)))
         verdicts.append((yield _Consult(partial(guard.after_proposal, shown, proposals[-1]))))
+        places = () if looked_again or verdicts[-1].intervene else _places(proposals[-1])
+        now: Pixels | None = (yield _Again()) if places else None
+        if now is not None and any(differs_at(observation.image, now, place) for place in places):
+            looked_again = True  # what moves all the time is judged twice and not for ever
+            observation = replace(observation, image=now)
+            shown = replace(observation, evidence=(yield _Gather(points)))
+            verdicts[-1] = yield _Consult(partial(guard.after_proposal, shown, proposals[-1]))
     performed: list[Action] = []
     try:
         for action in () if verdicts[-1].intervene else proposals[-1].actions:
@@ -296,9 +284,21 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Cour
     return StepOutcome(observation, tuple(proposals), tuple(verdicts))
 
 
+def _places(proposal: Proposal) -> tuple[Point, ...]:
+    """Where the first action presses: those after it are meant for what it leads to."""
+    first = proposal.actions[0] if proposal.actions else None
+    if first is None or first.kind not in CLICKS | {Kind.DRAG, Kind.TYPE}:
+        return ()
+    return tuple(point for point in (first.point, first.to) if point is not None)
+
+
 def _gather(screen: Any) -> Any:
     """How a screen is asked what it knows of points; None for one that knows pixels only."""
     return getattr(screen, "gather", None)
+
+
+def _looks_again(screen: Any) -> bool:
+    return bool(getattr(screen, "looks_again", False))
 
 
 def _after(last: StepOutcome | None) -> tuple[Pixels | None, Point | None]:
@@ -307,15 +307,6 @@ def _after(last: StepOutcome | None) -> tuple[Pixels | None, Point | None]:
         return None, None
     points = [action.to or action.point for action in last.proposal.actions if action.point is not None]
     return last.observation.image, points[-1] if points else None
-
-
-async def _never() -> bool:
-    return False
-
-
-def _rest(screen: Screen | AsyncScreen, before: Pixels | None, point: Point | None) -> Rest | None:
-    settle_s = float(getattr(screen, "settle_s", 0.0))
-    return Rest(before, settle_s, point=point) if before is not None and settle_s > 0.0 else None
 
 
 def _ended(screen: Screen | AsyncScreen, outcomes: Sequence[StepOutcome]) -> bool:

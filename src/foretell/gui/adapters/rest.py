@@ -17,6 +17,8 @@ QUIET_S = 0.35  # nothing has changed for so long: a shorter pause may be one be
 LOOK_EVERY_S = 0.08
 NAVIGATE_S = 5.0  # the most that is waited while a page says that it is loading
 _POINTER_PX = (160, 40)  # pixels to each side of the pointer in which a shade may be its doing
+_AROUND_PX = (40, 20)  # pixels to each side of a point that belong to what is pressed there
+_DIFFERENT_SHARE = 0.02  # of those pixels: less is a caret
 _RENDERED_SHARE = 0.02  # of the pixels: a larger change between two looks is a page being built, not a caret or a ring
 
 
@@ -72,6 +74,20 @@ class Rest:
         around = apart[max(0, y - _POINTER_PX[1]) : y + _POINTER_PX[1], max(0, x - _POINTER_PX[0]) : x + _POINTER_PX[0]]
         around[around < HOVER] = 0
         return bool(apart.any())
+
+
+def differs_at(before: Pixels, now: Pixels, point: Point) -> bool:
+    """Whether what lies around a point looks different now; a faint shade, as a pointer makes, is no difference."""
+    if before.shape != now.shape:
+        return True
+    x, y = int(point.x), int(point.y)
+    rows, columns = (
+        slice(max(0, y - _AROUND_PX[1]), y + _AROUND_PX[1]),
+        slice(max(0, x - _AROUND_PX[0]), x + _AROUND_PX[0]),
+    )
+    one, other = before[rows, columns], now[rows, columns]
+    apart = (np.maximum(one, other) - np.minimum(one, other)).max(axis=2, initial=0)
+    return bool(apart.size) and float((apart >= HOVER).mean()) > _DIFFERENT_SHARE
 
 
 def _changed_share(one: Pixels, other: Pixels) -> float:

@@ -11,10 +11,12 @@ import numpy as np
 
 from foretell.gui.actions import ALLOWED, POINTED, TEXTS, Action, Kind, Platform, Point
 from foretell.gui.observation import Pixels
+from foretell.gui.quoting import LEFT_OUT, instructs, plain_line
 
 MOST_WAIT_S = 60.0
 MOST_SCROLL_PX = 100_000.0
 WAIT_S = 1.0  # a wait that does not say how long
+_SHOWN_CHARACTERS = 200
 SPOKEN = frozenset((Kind.ANSWER, Kind.TERMINATE))  # kinds that speak to the user
 
 
@@ -89,6 +91,11 @@ def checked(action: Action, platform: Platform, size: tuple[int, int]) -> Action
 
 def bad(message: str) -> ScreenError:
     return ScreenError(Fault.BAD_ACTION, message)
+
+
+def line_of(text: str) -> str:
+    """What a page, a program or a driver says, for an error: on one line, short, without what reads like an order."""
+    return LEFT_OUT if instructs(text) else plain_line(text, _SHOWN_CHARACTERS)
 
 
 def place(action: Action, size: tuple[int, int]) -> Point:

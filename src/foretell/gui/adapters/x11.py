@@ -57,6 +57,7 @@ class X11Screen:
     """
 
     platform: Platform = "desktop"
+    looks_again = True
 
     def __init__(
         self,

@@ -1,0 +1,109 @@
+"""Forms, nouns and phrases for what cannot be taken back, beside the plain words in `lexicon`; folded as labels are.
+
+Words that are as often nouns as verbs ("order", "post") count only where they stand as verbs; nouns ("payment") only
+together with a word that carries them out ("confirm").
+"""
+
+from __future__ import annotations
+
+from foretell.gui.lexicon import FINAL
+from foretell.gui.wording import folded
+
+
+def _list(text: str) -> tuple[str, ...]:
+    """Folded words; an underscore is a blank."""
+    return tuple(folded(word.replace("_", " ")) for word in text.split())
+
+
+NOUNS_TOO = frozenset(_list("""
+    order post transfer format reset empty drop wire
+    purchase checkout replace publish pedir ordina pubblica publique commander
+    نشر دفع شراء تحويل العبر
+"""))  # fmt: skip
+VERBS = (FINAL - NOUNS_TOO) | frozenset(_list("""
+    withdraw obliterate
+    absenden verschicken versenden loeschen ueberweisen bestelle sende lösche überweise kaufe
+    envoyez supprimez payez achetez commandez effacez publiez
+    suprimir suprime envía envíe elimina elimine borre pague paga compre transfiera sobrescriba
+    deletar envie pague exclua apague
+    inviare eliminare acquistare pagare sovrascrivere trasferisci bonifica spedisci
+    verstuur versturen verzend verwijder betaal koop bestel overmaken
+    wysłać usunąć zapłacić zamów przelej opublikuj nadpisz zastąp skasuj
+    удали отправь оплати купи закажи стереть отправляем удаляем оплатите удалите отправьте купите закажите
+    보내다 삭제하다 전송 이체
+    أرسل احذف ادفع اشتر انشر
+    למחוק לשלוח לשלם לקנות לפרסם
+"""))  # fmt: skip
+UNSPACED = tuple(word for word in VERBS | frozenset(_list("""
+    傳送 送出 覆寫 取代 發布 轉帳 轉賬 匯款 汇款 转出 下单 提交订单 确认订单 結帳 格式化 卸载
+    支払いを 支払いする 支払いへ進んで確定 振り込む 振込する 注文を確定 消去 投稿する
+    移到废纸篓 移至垃圾箱 移到回收站 移至垃圾桶 ゴミ箱に移動 ゴミ箱に入れる ゴミ箱へ移動
+""")) if "\u3040" <= word[0] <= "\u9fff" and len(word) > 1)  # fmt: skip
+UNSPACED_NOUNS = _list(
+    "履歴 方法 方式 記録 记录 历史 歷史 一覧 設定 设置 済み 済 日 者 サイト 类型 失败 成功 管理 的 箱 条件 明細 通知"
+)  # what follows an irreversible word where it is part of a noun: the history of orders, the means of payment
+UNSPACED_BEFORE = _list("已 未 未读 取消 不 撤销 撤回 最近 打开 已经")
+KOREAN = _list("삭제 결제 구매 송금 이체 전송 주문 게시 보내")
+KOREAN_ENDINGS = ("", *_list("하기 합니다 하겠습니다 할게요 해요 하세요 기 한다 하다"))
+
+CARRIES_OUT = _list("""
+    confirm submit make complete authoriz authoris approve execute finali place release perform
+    bestatig ausfuhr abschlie freigeb durchfuhr tatig abschick auslos
+    effectu valid finalis passe realis
+    realiz efectu complet autoriz hacer haz efetu conclu
+    conferm effettu esegu
+    bevestig voltooi uitvoer plaats potwierd wykonaj zloz zrealiz
+    подтверд выполн соверш оформ провести
+    확인 확정 진행 확정하 تأكيد اتمام אישור אשר
+""")  # beginnings of words
+CARRIED_OUT = _list("""
+    payment deletion transfer purchase order transaction donation withdrawal
+    zahlung überweisung löschung bestellung kauf
+    paiement suppression virement achat commande
+    pago transferencia eliminación compra pedido
+    pagamento transferência exclusão bonifico acquisto ordine eliminazione
+    betaling verwijdering bestelling aankoop overboeking płatność przelew zakup zamówien usunięci
+    оплат платеж удален перевод покупк заказ
+    결제 삭제 송금 이체 주문 구매 الدفع الحذف الشراء תשלום מחיקה
+""")  # beginnings of words
+PHRASES = tuple(
+    tuple(one.split())
+    for one in _list("""
+    cancella_tutto cancella_definitivamente svuota_il_cestino sposta_nel_cestino
+    move_to_trash move_to_the_trash move_to_bin move_to_the_bin move_to_recycle_bin send_to_trash empty_trash
+    remove_permanently permanently_remove remove_forever remove_everything discard_permanently clear_all_data
+    sell_all sell_now force_push factory_reset close_account_permanently
+    jetzt_zahlen in_den_papierkorb papierkorb_leeren endgültig_entfernen
+    mettre_à_la_corbeille déplacer_vers_la_corbeille vider_la_corbeille régler_la_commande régler_la_facture
+    mover_a_la_papelera vaciar_papelera mover_para_a_lixeira mover_para_lixeira esvaziar_lixeira
+    naar_prullenbak przenieś_do_kosza переместить_в_корзину очистить_корзину 휴지통으로_이동
+""")
+)
+ALONE = frozenset(_list("régler envoi kasseren"))  # labels of one word that say more than within others
+
+AFTER_NOUN = frozenset(_list("""
+    title titles history number numbers status details detail id ids date dates by name names list lists summary type
+    types code codes office box body author authors options settings menu field fields page pages info information
+    method methods form forms fee fees limit limits zoom view filter filters layout down downs state value preview rate
+    template templates tab column columns width size tracking confirmation total items item count content per of is are
+    was area space region painter style styles log logs report reports dialog section panel sort asc desc
+    tags category categories link
+    verlauf nummer status historique numéro historial número estado storico стиль 수단 내역 방법 정보 목록 설정
+"""))  # fmt: skip
+NEGATIONS = frozenset(_list(
+    "not don't dont never undo without cancel stop avoid nicht ne no sin senza не annuler cancelar annulla отменить"
+))  # fmt: skip
+LEAD_INS = frozenset(_list("""
+    yes ok okay please now just and & to then also finally definitely i we you will would like want to am going should
+    must need have let us me let's i'll we'll next first so click tap press slide swipe hold
+    ja bitte jetzt endgültig kostenpflichtig oui maintenant définitivement sí si ahora definitivamente sim agora
+    adesso ora да сейчас
+"""))  # fmt: skip
+CONSENTS = frozenset(_list(
+    "yes ok okay i ja oui sí si sim da да continue proceed agree confirm understood understand ich je yo eu"
+))  # fmt: skip
+INTO = frozenset(_list("to into onto in on zum vers a al nel в"))
+PRONOUNS = frozenset(_list("us me sie uns nous nos vous them him her"))  # "send us ..." is prose
+BINS = frozenset(_list("""
+    trash bin recycle wastebasket dustbin garbage papierkorb corbeille papelera cestino lixeira prullenbak kosza корзину
+"""))  # fmt: skip
