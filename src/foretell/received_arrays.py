@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,36 @@ from numpy.typing import NDArray
 from foretell.received import BadFile, TooLarge, open_plain
 
 MOST_BYTES = 1 << 30  # unpacked
+FEW_BYTES, TIMES_FILE = 64 << 20, 50  # unpacked, of a file of this size
+MOST_MEMBERS = 10_000
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as NumPy writes them; others unpack to a million times as much
 
 
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a plain file by name; OSError as `open`, BadFile if it is none or unpacks to too many bytes."""
+def read_arrays(path: Path, most_bytes: Mapping[str, int] | None = None) -> dict[str, NDArray[Any]]:
+    """The arrays of a plain file by name; OSError as `open`, BadFile if it is none or unpacks to too many bytes.
+
+    `most_bytes` are bounds of single arrays by name, with what NumPy writes before them.
+    """
     with os.fdopen(open_plain(path.resolve()), "rb") as file:
         try:
+            most = min(MOST_BYTES, FEW_BYTES + TIMES_FILE * os.fstat(file.fileno()).st_size)
             with zipfile.ZipFile(file) as packed:
-                if sum(member.file_size for member in packed.infolist()) > MOST_BYTES:
-                    raise TooLarge(path, MOST_BYTES)
+                members = packed.infolist()
+                if sum(member.file_size for member in members) > most:
+                    raise TooLarge(path, most)
+                if len(members) > MOST_MEMBERS or any(member.compress_type not in _PACKED for member in members):
+                    raise BadFile(f"{path} is no file of arrays as NumPy writes them")
+                for member in members:
+                    bound = (most_bytes or {}).get(member.filename.removesuffix(".npy"), most)
+                    if member.file_size > bound:
+                        raise BadFile(f"{path} has {member.file_size} bytes of {member.filename[:40]}")
             file.seek(0)
             with np.load(file, allow_pickle=False) as arrays:
                 found = dict(arrays)
         except BadFile:
             raise
+        except MemoryError:
+            raise BadFile(f"{path} takes more memory than there is") from None
         except Exception as error:  # NumPy reads the shapes in it as Python, so that it may raise anything
             reason = " ".join(str(error).split())[:200]
             raise BadFile(f"{path} is no file of arrays: {type(error).__name__}: {reason}") from error

@@ -19,6 +19,8 @@ from foretell.received import BadFile
 
 SECONDS, BYTES_PER_SECOND, MOST_SECONDS = 30.0, 100_000, 900.0
 MEMORY_BYTES, MEMORY_PER_BYTE, MOST_MEMORY_BYTES = 4 << 30, 64, 32 << 30
+SOURCE_MEMORY_BYTES = 512 << 20  # for tasks, which are texts: nothing is imported for them that maps much memory
+PLAN_MEMORY_BYTES = 1 << 30
 _AGAIN_S = 1.0  # should whoever reads have caught it
 
 

@@ -1,8 +1,9 @@
 """Parquet tables that may have come from someone else: read within bounds and checked, or refused by BadParquet.
 
 A small file may hold very many rows, one long text many times over or lists without end; so each column is read
-by itself, in steps that its size in the file allows, and no more than MOST_BYTES of all of them are kept, nor
-more values than FEW_VALUES and VALUES_PER_BYTE of the file: each takes some 200 bytes once it is an object of Python's.
+by itself, in steps that its size in the file allows. Of all of them no more is kept than MOST_BYTES, or in a smaller
+file FEW_BYTES and TIMES_FILE of it, nor more values than FEW_VALUES and VALUES_PER_BYTE of the file: each takes some
+200 bytes once it is an object of Python's. Equal texts of a column become one object.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from foretell.received import BadFile, open_plain
 from foretell.received_limits import size_of, within_limits
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
+FEW_BYTES, TIMES_FILE = 64 << 20, 50  # honest tables unpack to some twenty times their size
 FEW_VALUES, VALUES_PER_BYTE = 1_000_000, 4
 _STEP_ROWS = 4096
 _NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, RecursionError)
@@ -49,7 +51,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
             for batch in file.iter_batches(_step(file.metadata, name, path), columns=[name]):
                 pieces.append(batch.column(0))
                 held += batch.nbytes
-                if held > MOST_BYTES:
+                if held > _most_bytes(path):
                     raise _too_large(path)
             found.append(arrow.chunked_array(pieces, file.schema_arrow.field(name).type))
         table = arrow.Table.from_arrays(found, schema=arrow.schema([file.schema_arrow.field(name) for name in names]))
@@ -61,16 +63,34 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> list[dict[str
     """The rows of a table as Python has them; as `read_table`."""
     with within_limits(path, size_of(path)), _typed(path):
         table = read_table(path, columns)
-        rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+        return rows_of(table)
 
 
 def read_columns(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
     """The columns of a table as Python has them; as `read_table`."""
     with within_limits(path, size_of(path)), _typed(path):
         table = read_table(path, columns)
-        found: dict[str, list[Any]] = table.to_pydict()
-    return found
+        return {name: _values(table.column(name)) for name in table.column_names}
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of an arrow table as Python has them; texts of a column that are equal are one object."""
+    names = table.column_names
+    columns = [_values(table.column(name)) for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _values(column: Any) -> list[Any]:
+    types = require("pyarrow", "data").types
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        values: list[Any] = column.to_pylist()
+        return values
+    known: dict[str, str] = {}
+    return [
+        None if text is None else known.setdefault(text, text)
+        for chunk in column.chunks
+        for text in (scalar.as_py() for scalar in chunk)
+    ]
 
 
 @contextmanager
@@ -107,9 +127,9 @@ def _names(file: Any, path: Path) -> list[str]:
 def _step(metadata: Any, name: str, path: Path) -> int:
     """How many rows of a column can be read at once, though each may hold as much as all of it does in the file."""
     stored: int = sum(chunk.total_uncompressed_size for chunk in _chunks(metadata, name))
-    if stored > MOST_BYTES:
+    if stored > _most_bytes(path):
         raise _too_large(path)
-    return max(1, min(_STEP_ROWS, MOST_BYTES // max(1, stored)))
+    return max(1, min(_STEP_ROWS, _most_bytes(path) // max(1, stored)))
 
 
 def _chunks(metadata: Any, name: str) -> list[Any]:
@@ -119,10 +139,16 @@ def _chunks(metadata: Any, name: str) -> list[Any]:
     return [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{name}.")]
 
 
+def _most_bytes(path: Path) -> int:
+    return min(MOST_BYTES, FEW_BYTES + TIMES_FILE * size_of(path))
+
+
 def _most_values(path: Path) -> int:
     return FEW_VALUES + VALUES_PER_BYTE * size_of(path)
 
 
 def _too_large(path: Path) -> BadParquet:
-    most = f"{MOST_ROWS:,} rows, {MOST_BYTES >> 20:,} MiB and, in a file of this size, {_most_values(path):,} values"
-    return BadParquet(f"{path} is too large: tables have at most {most}")
+    most = f"{_most_bytes(path) >> 20:,} MiB and {_most_values(path):,} values"
+    return BadParquet(
+        f"{path} is too large: tables have at most {MOST_ROWS:,} rows and, in a file of this size, {most}"
+    )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NO_GPU = "collect on a machine with a GPU, or plan for the CPU: foretell data plan --kind cpu --out plan.jsonl.gz"
 
+_MOST_TOLD, _SENTENCE_CHARACTERS = 5, 200  # of lines that are passed over
+
 
 @plainly
 def collect(
@@ -37,12 +39,12 @@ def collect(
     from foretell.kernels.corpus.table import known_ids
     from foretell.kernels.store import Catalogue
     from foretell.parts import bench_of
-    from foretell.received_limits import size_of, within_limits
+    from foretell.received_limits import PLAN_MEMORY_BYTES, size_of, within_limits
 
     if not plan.exists():
         raise BadInput(f"there is no plan {plan}", "a plan", "foretell data plan --out plan.jsonl.gz")
     try:
-        with within_limits(plan, size_of(plan)):
+        with within_limits(plan, size_of(plan), PLAN_MEMORY_BYTES):
             items = list(read_plan(plan))
         known = known_ids(corpus)
     except ValueError as error:
@@ -56,10 +58,17 @@ def collect(
         rate = tally.measured / max(tally.seconds, 1e-9)
         console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured, {rate:5.1f} per second  {task}")
 
+    told: list[str] = []
+
+    def passed_over(why: str) -> None:
+        told.append(why)
+        if len(told) <= _MOST_TOLD:
+            console.print(f"passed over: {' '.join(why.split())[:_SENTENCE_CHARACTERS]}", soft_wrap=True, markup=False)
+
     with bench_of(kind, NO_GPU) as bench:
         written = corpus / "written"
         limit_s = math.inf if seconds is None else seconds
-        tally = gather(items, kind, bench, Catalogue(into, fsync=False), known, limit_s, written, tell)
+        tally = gather(items, kind, bench, Catalogue(into, fsync=False), known, limit_s, written, tell, passed_over)
     if as_json:
         document(vars(tally) | {"statuses": dict(tally.statuses)})
     else:

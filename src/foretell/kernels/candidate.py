@@ -6,7 +6,6 @@ that differ in a comment may do different things. `likeness` ignores comments an
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import io
 import json
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from foretell.kernels.python_text import tree
 from foretell.kernels.typed import all_text, typed, unchecked
 
 PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
@@ -133,7 +133,7 @@ def _strip_c(source: str) -> str:
 def _is_python(source: str) -> bool:
     try:
         with warnings.catch_warnings(action="ignore"):
-            ast.parse(source)
+            tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

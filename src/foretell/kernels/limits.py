@@ -47,15 +47,14 @@ EXTENSION = ExtensionEffort()
 class ProgramLimits:
     """The largest Program that is accepted; real ones are far below, and whatever is above is refused unread.
 
-    `decoded_bytes` are for all configurations of a recording together, though never fewer than `least_decoded_bytes`
-    for one; `document_bytes` of them may be JSON, which takes longest to read, with `values` in all of them together.
-    Grid, block, shared memory, arguments and clusters are what CUDA allows on any device. `launch_blocks` blocks at a
-    billion per second take a minute.
+    `decoded_bytes` are for all Programs of a recorder's answer together, a binary part counted again whenever
+    a further image is made of it; `document_bytes` of them may be JSON, which takes longest to read, with `values` in
+    all of them together. Grid, block, shared memory, arguments and clusters are what CUDA allows on
+    any device. `launch_blocks` blocks at a billion per second take a minute.
     """
 
     encoded_bytes: int = 256 << 20
-    decoded_bytes: int = 512 << 20
-    least_decoded_bytes: int = 16 << 20
+    decoded_bytes: int = 256 << 20
     document_bytes: int = 64 << 20
     values: int = 1_000_000
     steps: int = 200_000
@@ -88,6 +87,19 @@ class RecordEffort:
 
 
 RECORD = RecordEffort()
+
+
+@dataclass(frozen=True)
+class ReferenceEffort:
+    """How long the references of a table are recorded, all together and by the clock; what was begun is finished.
+
+    Recordings are kept, so that another evaluation goes on where this one stopped.
+    """
+
+    seconds: float = 3600.0
+
+
+REFERENCES = ReferenceEffort()
 
 
 @dataclass(frozen=True)

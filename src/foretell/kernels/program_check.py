@@ -208,13 +208,10 @@ class _Checker:
         for value in (*call.arguments, *(value for _, value in call.keywords)):
             self._argument(value, 0)
         _require(all(_NAME.fullmatch(name) for name, _ in call.keywords), Fault.FORMAT, "a keyword is not a name")
-        known = set(self._defined)
         for view in call.results:
-            if view is not None and view.buffer not in known:
+            if view is not None:
                 if view.buffer not in self._defined:
                     self._define(view.buffer, made)
-                self._view(view)
-            elif view is not None:
                 self._view(view)
         self._view_all(call.mutated)
         arguments = {view.buffer for view in call.tensors()}

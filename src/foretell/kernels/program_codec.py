@@ -52,7 +52,10 @@ _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 @dataclass
 class Budget:
-    """How much may still be read of one recording: bytes that a Program inflates to, and values of all Programs."""
+    """How much may still be read of one answer: what its Programs inflate to and images are made of, and values.
+
+    Reading takes from it, so that what was read before counts.
+    """
 
     bytes: int = PROGRAM.decoded_bytes
     values: int = PROGRAM.values
@@ -75,6 +78,7 @@ def from_bytes(data: bytes, budget: Budget | None = None) -> Program:
     """
     budget = budget or Budget()
     payload = _payload(data, budget.bytes)
+    budget.bytes -= len(payload)
     try:
         length, count = _SIZES.unpack_from(payload)
         if length > PROGRAM.document_bytes:
@@ -88,7 +92,7 @@ def from_bytes(data: bytes, budget: Budget | None = None) -> Program:
         raise
     except (ValueError, struct.error) as error:
         raise InvalidProgram(Fault.FORMAT, f"its description cannot be read: {type(error).__name__}") from error
-    return _Reader(_blobs(payload, _SIZES.size + length, count)).program(document)
+    return _Reader(payload, _blobs(payload, _SIZES.size + length, count), budget).program(document)
 
 
 def _payload(data: bytes, most_bytes: int) -> bytes:
@@ -118,7 +122,8 @@ def _payload(data: bytes, most_bytes: int) -> bytes:
     return payload
 
 
-def _blobs(payload: bytes, at: int, count: int) -> list[bytes]:
+def _blobs(payload: bytes, at: int, count: int) -> list[slice]:
+    """Where each binary part lies."""
     blobs = []
     if count > PROGRAM.steps:
         raise InvalidProgram(Fault.TOO_LARGE, f"{count} binary parts")
@@ -129,7 +134,7 @@ def _blobs(payload: bytes, at: int, count: int) -> list[bytes]:
         at += _SIZES.size
         if zero or at + size > len(payload):
             raise InvalidProgram(Fault.TRUNCATED, "a binary part is cut short")
-        blobs.append(bytes(payload[at : at + size]))
+        blobs.append(slice(at, at + size))
         at += size
     if at != len(payload):
         raise InvalidProgram(Fault.FORMAT, "bytes follow the last binary part")
@@ -235,10 +240,15 @@ def _wrong(what: str) -> InvalidProgram:
 
 
 class _Reader:
-    """The reverse of `_Writer`; every value is checked for its type before it is used."""
+    """The reverse of `_Writer`; every value is checked for its type before it is used.
 
-    def __init__(self, blobs: list[bytes]) -> None:
-        self._blobs = blobs
+    A binary part is copied once, when it is first named.
+    """
+
+    def __init__(self, payload: bytes, blobs: list[slice], budget: Budget) -> None:
+        self._payload, self._places, self._budget = payload, blobs, budget
+        self._blobs: dict[int, bytes] = {}
+        self._image_bytes = 0
 
     def program(self, data: Any) -> Program:
         names = ("workload", "toolchain", "buffers", "inputs", "weights", "setup", "run", "outputs", "images", "facts")
@@ -271,10 +281,16 @@ class _Reader:
             facts=facts,
         )
 
-    def _blob(self, number: Any) -> bytes:
+    def _place(self, number: Any) -> int:
         place = _natural(number)
-        if place >= len(self._blobs):
+        if place >= len(self._places):
             raise _wrong(f"there is no binary part {place}")
+        return place
+
+    def _blob(self, number: Any) -> bytes:
+        place = self._place(number)
+        if place not in self._blobs:
+            self._blobs[place] = self._payload[self._places[place]]
         return self._blobs[place]
 
     def _weight(self, data: Any) -> Weight:
@@ -283,11 +299,24 @@ class _Reader:
 
     def _image(self, data: Any) -> Image:
         cubin, ptx, arch = _parts(data, 3)
+        for number in (cubin, ptx):
+            if number is not None:
+                self._count_image(self._place(number))
         try:
-            text = self._blob(ptx).decode()
+            text = self._blob(ptx).decode("ascii")  # as PTX is; other texts take up to four times their bytes
         except UnicodeDecodeError as error:
-            raise _wrong("the PTX of an image is not text") from error
+            raise _wrong("the PTX of an image is not ASCII text") from error
         return Image(None if cubin is None else self._blob(cubin), text, _text(arch))
+
+    def _count_image(self, place: int) -> None:
+        """Count a part of an image before anything is made of it; InvalidProgram if that is too much."""
+        part = self._places[place]
+        size = part.stop - part.start
+        self._image_bytes += size
+        self._budget.bytes -= size if place in self._blobs else 0
+        if self._image_bytes > PROGRAM.image_bytes or self._budget.bytes < 0:
+            what = f"its images are made of more than {PROGRAM.image_bytes} bytes, or than are left of its answer's"
+            raise InvalidProgram(Fault.TOO_LARGE, what)
 
     def _step(self, data: Any) -> Step:
         if not isinstance(data, list) or not data or not isinstance(data[0], str):

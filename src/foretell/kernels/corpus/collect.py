@@ -15,12 +15,15 @@ from typing import Protocol, runtime_checkable
 
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus.plan import WRITTEN, Item
+from foretell.kernels.library import UnknownTask
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.protocols import Bench
 from foretell.kernels.store import Catalogue
 from foretell.kernels.store.claim import Claim
 from foretell.kernels.task import Task
+from foretell.kernels.tasks import BadTask
 
+_NO_CANDIDATE = (OSError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError, AttributeError)
 _AHEAD = 600  # candidates whose builds may wait or run while others are measured
 
 
@@ -59,17 +62,19 @@ def collect(
     seconds: float = float("inf"),
     written: Path = WRITTEN,
     report: Callable[[str, Tally], None] = lambda *_: None,
+    passed_over: Callable[[str], None] = lambda *_: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Tally:
     """Measure what is neither in `known` (ids of corpus rows) nor in the catalogue; stop when the time is up.
 
     Failures are kept like everything else. Faults of the machine and disturbed measurements are not, and are tried
-    again next time. What another process is measuring is looked at again once everything else is done.
+    again next time. What another process is measuring is looked at again once everything else is done. `passed_over`
+    is told, in a sentence, of each line of the plan that nothing can be made of.
     """
     tally = Tally()
     started = clock()
     rest = iter(items)
-    groups = _groups(rest, kind, bench, catalogue, known, written, tally)
+    groups = _groups(rest, kind, bench, catalogue, known, written, tally, passed_over)
     ahead: deque[_Group] = deque()
     taken: list[_Group] = []
     while clock() - started <= seconds:
@@ -146,17 +151,25 @@ def _groups(
     known: Collection[str],
     written: Path,
     tally: Tally,
+    passed_over: Callable[[str], None],
 ) -> Iterator[_Group]:
     """Runs of items of one task, without those that need no measuring."""
     for _, run in itertools.groupby(items, key=lambda item: item.task):
         members = list(run)
-        task = members[0].definition(kind)
+        try:
+            task = members[0].definition(kind)
+        except (UnknownTask, BadTask) as error:
+            tally.missing += len(members)
+            passed_over(str(error))
+            continue
         wanted: dict[str, Candidate] = {}
         for item in members:
             try:
                 candidate = item.candidate(written)
-            except (OSError, KeyError, TypeError, ValueError):
+            except _NO_CANDIDATE as error:
                 tally.missing += 1
+                why = error.args[0] if isinstance(error, LookupError) and error.args else str(error)
+                passed_over(f"a candidate of {item.task} cannot be made: {why or type(error).__name__}")
                 continue
             if candidate.likeness in known or catalogue.holds(task, candidate, bench.device):
                 tally.known += 1

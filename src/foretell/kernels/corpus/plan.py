@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from foretell.kernels.candidate import Candidate, Origin
+from foretell.kernels.corpus.check import MOST_SOURCE_CHARACTERS
 from foretell.kernels.library import get, tasks
 from foretell.kernels.propose.template import Template
 from foretell.kernels.task import Task
@@ -32,6 +33,8 @@ LANGUAGES = {"cpu": ("cpp",), "gpu": ("triton", "cuda")}
 TEMPLATE_LANGUAGES = frozenset(itertools.chain(*LANGUAGES.values()))
 WRITTEN = Path("data/written")
 MOST_PLAN_BYTES = 1 << 30  # of text, inflated
+FEW_PLAN_BYTES, TIMES_FILE = 64 << 20, 50  # inflated, of a file of this size
+MOST_NAME_CHARACTERS = 4096
 MOST_VALUES = 2_000_000  # of all lines; each takes some 500 bytes with what is made of it
 MOST_LINE_BYTES = 16 << 20
 
@@ -67,10 +70,14 @@ class Item:
         if self.knobs is not None:
             if self.language not in TEMPLATE_LANGUAGES:
                 raise KeyError(f"there are no templates in {self.language}")
-            return templates(self.language)[self.task].candidate(self.knobs)
+            template = templates(self.language)[self.task]
+            knobs = template.own_knobs(self.knobs)
+            if knobs is None:
+                raise KeyError(f"the template of {self.task} in {self.language} has no such knobs")
+            return template.candidate(knobs)
         if Path(self.task).name != self.task or Path(self.file).name != self.file:
             raise KeyError(f"{self.task}/{self.file} names no file below {written}")
-        source = read_plain(inside(written, f"{self.task}/{self.file}")).decode("utf-8")
+        source = read_plain(inside(written, f"{self.task}/{self.file}"), MOST_SOURCE_CHARACTERS).decode("utf-8")
         return Candidate(self.task, self.language, source, Origin("model", {"by": "language model", "file": self.file}))
 
 
@@ -143,9 +150,10 @@ def read_plan(path: Path) -> Iterator[Item]:
     try:
         left = MOST_VALUES
         with os.fdopen(open_plain(path), "rb") as packed, gzip.open(packed, "rb") as file:
+            most = min(MOST_PLAN_BYTES, FEW_PLAN_BYTES + TIMES_FILE * os.fstat(packed.fileno()).st_size)
             while line := file.readline(MOST_LINE_BYTES + 1):
-                if len(line) > MOST_LINE_BYTES or file.tell() > MOST_PLAN_BYTES:
-                    raise ValueError(f"more than {MOST_LINE_BYTES} bytes in a line, or {MOST_PLAN_BYTES} in all")
+                if len(line) > MOST_LINE_BYTES or file.tell() > most:
+                    raise ValueError(f"more than {MOST_LINE_BYTES} bytes in a line, or {most} in all")
                 left -= values_in(line)
                 if left < 0:
                     raise ValueError(f"more than {MOST_VALUES:,} values")
@@ -170,6 +178,10 @@ def _item(named: Any) -> Item:
     )
     if not all(isinstance(text, str) for text in (item.task, item.language, item.file, item.source)):
         raise ValueError("a task, language, file or source is not text")
+    if max(len(item.task), len(item.language), len(item.file)) > MOST_NAME_CHARACTERS:
+        raise ValueError(f"a name has more than {MOST_NAME_CHARACTERS} characters")
+    if len(item.source) > MOST_SOURCE_CHARACTERS:
+        raise ValueError(f"a source has more than {MOST_SOURCE_CHARACTERS} characters")
     if not all(value is None or isinstance(value, dict) for value in (item.knobs, item.spec)):
         raise ValueError("knobs or a spec are not an object")
     return item

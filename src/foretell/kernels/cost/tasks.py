@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from foretell.errors import note
 from foretell.kernels.cost.apart import WORK_DEVICE, NotAnalysed, times_apart, work_apart
 from foretell.kernels.cost.recordings import can_record, recording_of
 from foretell.kernels.cost.work import Work
 from foretell.kernels.device import Device
 from foretell.kernels.devices import described
+from foretell.kernels.limits import REFERENCES
 from foretell.kernels.program import Program
 from foretell.kernels.record.refusal import Recording
 from foretell.kernels.task import Task, WorkloadCost
@@ -72,13 +75,27 @@ def costed(task: Task, device: Device, reference_us: float | None = None) -> Cos
     return Costed(replace(task, costs=_known(task, costs, reference_us)), recordings, trouble)
 
 
-def references_of(tasks: Sequence[Task]) -> list[Reference | None]:
-    """Each task's reference at its first workload; None if it cannot be recorded or analysed here."""
+def references_of(tasks: Sequence[Task], seconds: float = REFERENCES.seconds) -> list[Reference | None]:
+    """Each task's reference at its first workload; None if it cannot be recorded or analysed here.
+
+    None is begun once so many seconds are over: a note says how many were left out.
+    """
     if not tasks or not can_record():
         return [None] * len(tasks)
     distinct = {task.identity: task for task in tasks}
+    end_s = time.monotonic() + seconds
+    late = []
+
+    def in_time(task: Task) -> Reference | None:
+        if time.monotonic() < end_s:
+            return _reference(task)
+        late.append(task)
+        return None
+
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-        found = dict(zip(distinct, pool.map(_reference, distinct.values()), strict=True))
+        found = dict(zip(distinct, pool.map(in_time, distinct.values()), strict=True))
+    if late:
+        note(f"references not recorded, for no time of {seconds:g} s is left: {len(late)} of {len(distinct)}")
     return [found[task.identity] for task in tasks]
 
 

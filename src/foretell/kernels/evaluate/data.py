@@ -19,7 +19,7 @@ from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
 from foretell.kernels.measurement import Status
 from foretell.received import BadFile, read_json
 from foretell.received_limits import size_of, within_limits
-from foretell.received_table import column_names, read_table
+from foretell.received_table import column_names, read_table, rows_of
 
 ALL = "all"
 DEVELOPMENT = "development"
@@ -137,7 +137,7 @@ def _read_file(path: Path) -> Data:
                 _check(path, columns, form.REQUIRED)
                 _check_lengths(path, columns)
                 _check_optional(path, columns, foreign.OPTIONAL if is_foreign else ())
-                rows = columns.to_pylist()
+                rows = rows_of(columns)
                 return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
     except BadFile as error:
         raise BadTable(str(error), _KNOWN) from error

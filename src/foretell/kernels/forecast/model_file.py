@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from foretell.received import parsed, replacing
 from foretell.received_arrays import read_arrays
 
+MOST_HEAD_BYTES = 1 << 20
 Arrays = Mapping[str, NDArray[Any]]
 T = TypeVar("T")
 
@@ -41,10 +42,12 @@ def load(path: Path | None, shipped: str, version: int, read: Callable[[Any, Arr
             return _load(place, version, read)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise BadModel(f"{path or 'the shipped file'} is not a model of this version: {error}") from error
+    except MemoryError:
+        raise BadModel(f"{path or 'the shipped file'} takes more memory than there is") from None
 
 
 def _load(path: Path, version: int, read: Callable[[Any, Arrays], T]) -> T:
-    arrays = read_arrays(path)
+    arrays = read_arrays(path, {"head": MOST_HEAD_BYTES})
     head = parsed(arrays["head"].tobytes())
     if head["format"] != version:
         raise ValueError(f"format {head['format']}, expected {version}")

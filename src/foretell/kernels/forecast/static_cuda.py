@@ -17,6 +17,7 @@ from foretell.kernels.forecast.c_tokens import tokens
 from foretell.kernels.forecast.host_code import FILLERS, MAKERS, bound_integers, number
 from foretell.kernels.forecast.static_c import count_c
 from foretell.kernels.forecast.syntax import Nodes, by_kind
+from foretell.kernels.python_text import tree
 
 # What is counted in the device text: whole words, pieces of text (none within another), and patterns. A pattern that
 # begins with letters is found much faster than one that begins with `\b`, so the look behind comes after them.
@@ -113,7 +114,7 @@ def _counts(device: str) -> dict[str, int]:
 def _parts(source: str) -> tuple[str, Nodes | None]:
     """The device text, and the nodes of the host code where the whole is Python."""
     try:
-        nodes = by_kind(ast.parse(source))
+        nodes = by_kind(tree(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return strip_comments(source, "cpp"), None
     remarks = {id(node.value) for node in nodes[ast.Expr]}

@@ -20,6 +20,7 @@ from functools import lru_cache
 from foretell.kernels.forecast.syntax import Nodes, by_kind, size, walk
 from foretell.kernels.forecast.triton_host import Host, Launch, read_host
 from foretell.kernels.forecast.triton_kernel import COUNTED, FACTS, Kernel, is_kernel, read_kernel
+from foretell.kernels.python_text import check_size
 
 _LOOPED = tuple((name, f"{name}_looped") for name in COUNTED)
 # A line that begins a statement, unless it is within brackets or a string; decorators belong to what follows.
@@ -40,6 +41,7 @@ class Part:
 def count_triton(source: str) -> dict[str, float]:
     """Features of a Triton program; the same names for every source, all finite. Never fails."""
     try:
+        check_size(source)
         return _count(_parts(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return dict.fromkeys(NAMES, 0.0)

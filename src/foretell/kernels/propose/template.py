@@ -49,7 +49,11 @@ class Template:
         A journal gives tuples back as lists: the values are the template's own.
         """
         knobs = candidate.origin.detail.get("knobs")
-        if candidate.origin.kind != "template" or not isinstance(knobs, Mapping) or knobs.keys() != self.knobs.keys():
+        return self.own_knobs(knobs) if candidate.origin.kind == "template" and isinstance(knobs, Mapping) else None
+
+    def own_knobs(self, knobs: Knobs) -> dict[str, Any] | None:
+        """The template's own knobs and values in the place of equal ones; None where it has no such ones."""
+        if knobs.keys() != self.knobs.keys():
             return None
         found = {}
         for name, values in self.knobs.items():

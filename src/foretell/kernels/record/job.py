@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.languages import built
-from foretell.kernels.limits import PROGRAM, RECORD
+from foretell.kernels.limits import RECORD
 from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import Fault, InvalidProgram, check
 from foretell.kernels.program_codec import Budget, from_bytes, to_bytes
@@ -140,9 +140,9 @@ def encoded(recording: Recording) -> bytes:
 
 def decoded_all(answers: bytes, count: int) -> list[Recording]:
     """The recordings in what `serve` answers to so many requests, up to the first that is refused."""
-    recordings = []
+    recordings, budget = [], Budget()
     for line in answers.split(b"\n", count)[:count]:
-        recordings.append(decoded(line))
+        recordings.append(decoded(line, budget))
         if not recordings[-1].ok:
             return recordings
     if len(recordings) < count:
@@ -150,8 +150,12 @@ def decoded_all(answers: bytes, count: int) -> list[Recording]:
     return recordings
 
 
-def decoded(answer: bytes) -> Recording:
-    """The recording in an answer of `serve`, which a hostile process may have written; every Program is checked."""
+def decoded(answer: bytes, budget: Budget | None = None) -> Recording:
+    """The recording in an answer of `serve`, which a hostile process may have written; every Program is checked.
+
+    `budget` is what is left for this line and those that follow; without one, what there is for one line alone.
+    """
+    budget = budget or Budget()
     try:
         plain: Mapping[str, Any] = parsed(answer, most_values=_MOST_ANSWER_VALUES)
         seconds, cpu_seconds = float(plain["seconds"]), float(plain.get("cpu_seconds", 0.0))
@@ -163,11 +167,11 @@ def decoded(answer: bytes) -> Recording:
         texts = plain["programs"][: 2 + RECORD.alternatives]
         if len(texts) > 1 + RECORD.alternatives:
             raise InvalidProgram(Fault.TOO_LARGE, f"it has more than {RECORD.alternatives} alternatives")
-        most_bytes = max(PROGRAM.least_decoded_bytes, PROGRAM.decoded_bytes // max(1, len(texts)))
-        budget = Budget(most_bytes)
         programs = [check(from_bytes(base64.b64decode(text), budget)) for text in texts]
         return Recording(programs[0], None, tuple(programs[1:]), seconds, cpu_seconds)
     except InvalidProgram as error:
         return Recording(refusal=Refusal(Reason.FORGED, str(error)))
+    except MemoryError:
+        return Recording(refusal=Refusal(Reason.FORGED, "its answer takes more memory than there is"))
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         return Recording(refusal=Refusal(Reason.FORGED, f"its answer cannot be read: {type(error).__name__}"))

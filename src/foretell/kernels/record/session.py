@@ -186,8 +186,8 @@ class Session:
     # Launches
 
     def image(self, cubin: bytes | None, ptx: str) -> str:
-        """The name of an image, stored once."""
-        image = Image(cubin, ptx, self.arch)
+        """The name of an image, stored once; letters that PTX does not have (in names of files) become `?`."""
+        image = Image(cubin, ptx.encode("ascii", "replace").decode("ascii"), self.arch)
         self.images.setdefault(image.hash, image)
         return image.hash
 

@@ -37,7 +37,7 @@ _STATUS = {
 _BROKE_A_RESTRICTION = "InvalidConfig"
 MOST_BYTES = 256 << 20  # of a cache file, unpacked
 MOST_VALUES = 2048  # of all parameters together: a tuner compares each with each
-MOST_CELLS = 1 << 28  # configurations times values, of which a tuner keeps a number each
+MOST_CELLS = 1 << 26  # configurations times values, of which a tuner keeps a number each
 # What files of others may lead to: they may hold anything.
 _NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, zlib.error)
 _NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure

@@ -27,7 +27,7 @@ from foretell.kernels.packed import are_packed_times, pack_measurement, unpack_m
 from foretell.kernels.protocols import Build, Subject
 from foretell.kernels.store import lines, reservations
 from foretell.kernels.store.combine import combine, majority, pool
-from foretell.kernels.store.database import Database, OnDamage
+from foretell.kernels.store.database import Counted, Database, OnDamage
 from foretell.kernels.store.errors import CatalogueDamaged
 from foretell.kernels.store.reservations import Holder
 from foretell.kernels.task import Task
@@ -224,14 +224,14 @@ class Catalogue:
 
     def rows(self) -> Iterator[Row]:
         """Every row, oldest first."""
-        last = 0
+        last, counted = 0, Counted()
         while ids := self._database.read(
             "SELECT id FROM measurements WHERE id > ? ORDER BY id LIMIT ?", (last, _KEYS_PER_QUERY)
         ):
             found = [number for (number,) in ids]
             if not all(type(each) is int for each in found) or sorted({last, *found}) != [last, *found]:
                 raise CatalogueDamaged(self.path, "its rows are not in order")
-            yield from self._select("id > ? AND id <= ?", (last, found[-1]))
+            yield from self._select("id > ? AND id <= ?", (last, found[-1]), counted)
             last = found[-1]
 
     def of_candidate(self, prefix: str) -> list[Row]:
@@ -281,8 +281,9 @@ class Catalogue:
     def _of_keys(self, keys: Sequence[str]) -> list[Row]:
         return self._select(f"key IN ({', '.join('?' * len(keys))})", keys)
 
-    def _select(self, where: str, values: Sequence[Any]) -> list[Row]:
-        found = self._database.read(f"SELECT {_COLUMNS} FROM measurements WHERE {where} ORDER BY id", values)
+    def _select(self, where: str, values: Sequence[Any], counted: Counted | None = None) -> list[Row]:
+        query = f"SELECT {_COLUMNS} FROM measurements WHERE {where} ORDER BY id"
+        found = self._database.read(query, values, counted)
         samples = [columns[_SAMPLES] for columns in found if isinstance(columns[_SAMPLES], bytes)]
         are_checked = are_packed_times(samples)
         rows = [row for columns in found if (row := _decoded(columns, are_checked)) is not None]

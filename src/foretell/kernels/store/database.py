@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _LONGEST_QUERY_S = 60.0  # of processor time
 _MOST_COPIED_BYTES = 8 << 30
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # at the end of a journal that names another file
 _MOST_VALUE_BYTES = 1 << 28
+_FEW_BYTES, _TIMES_FILE = 1 << 20, 2  # what the rows that are read from a received file may have, by its size
 _FOREIGN = """
 SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index')
 UNION ALL SELECT 'virtual table ' || name FROM sqlite_schema WHERE type = 'table' AND rootpage = 0
@@ -54,6 +56,13 @@ def _columns(connection: sqlite3.Connection, table: str) -> dict[str, tuple[str,
     """The declared type of each column by name, and whether it is the key."""
     found = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,))
     return {name.lower(): (kind.upper(), bool(key)) for name, kind, key in found}
+
+
+@dataclass
+class Counted:
+    """The bytes of texts in what was read of a file, by several queries that read no row twice."""
+
+    bytes: int = 0
 
 
 class Database:
@@ -88,8 +97,13 @@ class Database:
         self._file: tuple[int, int] | None = None
         self._lock = threading.RLock()
 
-    def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query; none where the file does not exist."""
+    def read(self, query: str, values: Sequence[Any] = (), counted: Counted | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a query; none where the file does not exist.
+
+        CatalogueDamaged where a received file has far more in these rows, and in those `counted` before, than it has
+        bytes: rows may share the pages that they lie on.
+        """
+        count = counted or Counted()
 
         def operation() -> list[tuple[Any, ...]]:
             if not self.path.exists():
@@ -98,11 +112,22 @@ class Database:
             end_s = time.thread_time() + _LONGEST_QUERY_S
             connection.set_progress_handler(lambda: time.thread_time() > end_s, _STEPS_PER_LOOK)
             try:
-                return connection.execute(query, values).fetchall()
+                found = connection.execute(query, values)
+                return self._within_size(found, count) if self._received else found.fetchall()
             finally:
                 connection.set_progress_handler(None, 0)
 
         rows: list[tuple[Any, ...]] = self._attempt(operation)
+        return rows
+
+    def _within_size(self, found: sqlite3.Cursor, counted: Counted) -> list[tuple[Any, ...]]:
+        most = _FEW_BYTES + _TIMES_FILE * (_size(self.path) + _size(self._beside("-wal")))
+        rows: list[tuple[Any, ...]] = []
+        for row in found:
+            counted.bytes += sum(len(value) for value in row if isinstance(value, str | bytes))
+            if counted.bytes > most:
+                raise CatalogueDamaged(self.path, "its rows have more bytes than the file")
+            rows.append(row)
         return rows
 
     def write(self, operation: Callable[[sqlite3.Connection], Any]) -> Any:

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from foretell.kernels import library
-from foretell.kernels.limits import TASK_LIMITS
+from foretell.kernels.limits import PROGRAM, TASK_LIMITS
 from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.sizes import resized
 from foretell.kernels.tasks.texts import parsed, read_text, top_level_names
 from foretell.kernels.typed import all_text, typed
-from foretell.received_limits import size_of, within_limits
+from foretell.received_limits import SOURCE_MEMORY_BYTES, size_of, within_limits
 
 __all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
 
 _TENSORS = ("inputs", "outputs")
+MOST_TENSORS = 256  # among the inputs, or the outputs, of a spec
 FORMS = (
     "a module with reference(*inputs) and inputs(seed), a KernelBench problem (class Model, get_inputs), a GPU MODE "
     "folder (reference.py with generate_input and ref_kernel, and task.yml) or a FlashInfer-Bench definition (JSON)"
@@ -53,7 +54,7 @@ def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | 
     if in_library:
         task = library.get(str(reference), device)
     else:
-        with within_limits(reference, size_of(Path(reference))):
+        with within_limits(reference, size_of(Path(reference)), SOURCE_MEMORY_BYTES):
             task = _read(Path(reference))
     if sizes:
         task = resized(task, sizes)
@@ -116,6 +117,8 @@ def from_spec(spec: Mapping[str, Any]) -> Task:
     texts = (spec["name"], spec["family"], spec["summary"], spec["kind"])
     if not all_text((*texts, *sizes, *files, *files.values())):
         raise ValueError("its names and files are not texts")
+    if max(len(spec[group]) for group in _TENSORS) > MOST_TENSORS:
+        raise ValueError(f"it has more than {MOST_TENSORS} inputs or outputs")
     inputs, outputs = (tuple(_tensor(each, workloads + extra) for each in spec[group]) for group in _TENSORS)
     return Task(
         name=spec["name"],
@@ -137,11 +140,13 @@ def from_spec(spec: Mapping[str, Any]) -> Task:
 
 def _tensor(plain: Mapping[str, Any], workloads: Sequence[Workload]) -> Tensor:
     """A tensor of a spec; ValueError if it is not one that has a size at every workload."""
+    if len(plain["shape"]) > PROGRAM.rank:
+        raise ValueError(f"a tensor has {len(plain['shape'])} sides; at most {PROGRAM.rank} are accepted")
     tensor = typed(Tensor(plain["name"], plain["dtype"], tuple(plain["shape"]), plain["fill"]))
     try:
-        sides = [side for workload in workloads for side in tensor.dims(workload.sizes)]
+        is_negative = any(side < 0 for workload in workloads for side in tensor.dims(workload.sizes))
     except (SyntaxError, LookupError, ArithmeticError, RecursionError, MemoryError) as error:
         raise ValueError(f"the tensor {tensor.name} has no shape: {type(error).__name__}") from error
-    if tensor.dtype not in ITEM_BYTES or min(sides, default=0) < 0:
+    if tensor.dtype not in ITEM_BYTES or is_negative:
         raise ValueError(f"the tensor {tensor.name} has a type or shape that no tensor has")
     return tensor

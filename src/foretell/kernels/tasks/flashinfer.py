@@ -29,6 +29,8 @@ KIND = "flashinfer"
 FILE = "reference.py"
 DEFINITION = "definition.json"
 MOST_BLOB_BYTES = 16 << 30
+MOST_AXES = 64  # of a definition: every workload has all of them
+MOST_ENTRIES = 100_000  # of files and folders that are looked through for workloads
 INPUTS = "inputs"  # among a workload's arguments: where the data of each input comes from
 TOLERANCE = Tolerance(1e-2, 1e-2, "what FlashInfer-Bench accepts by default")
 _FORM = "a FlashInfer-Bench definition: name, axes, inputs, outputs and reference"
@@ -100,9 +102,26 @@ def _lines_of(path: Path, name: str) -> tuple[str, Path]:
     for folder in path.resolve().parents:
         if folder.name == "definitions":
             root = folder.parent
-            kept = [each for each in sorted(root.glob(f"workloads/**/{_plain(name)}.jsonl")) if not each.is_symlink()]
-            return (read_text(kept[0]) if kept else ""), root
+            found = _workloads_file(root, f"{_plain(name)}.jsonl")
+            return (read_text(found) if found else ""), root
     return "", path.parent
+
+
+def _workloads_file(root: Path, name: str) -> Path | None:
+    """The first file of that name below the folder `workloads` of a data set; no link is followed. Raises BadTask."""
+    top = root / "workloads"
+    if top.is_symlink():
+        what = f"{top} is a symbolic link: a data set that may come from elsewhere is read without following any"
+        raise BadTask(Refusal.NOT_FOUND, what, "a folder with the workloads", "copy the folder itself")
+    found, seen = [], 0
+    for parent, folders, files in os.walk(top, followlinks=False):
+        seen += len(folders) + len(files)
+        if seen > MOST_ENTRIES:
+            what = f"{top} has more than {MOST_ENTRIES:,} files and folders"
+            raise BadTask(Refusal.NO_WORKLOADS, what, "the workloads of a data set")
+        if name in files and not Path(parent, name).is_symlink():
+            found.append(Path(parent, name))
+    return inside(root, str(min(found).relative_to(root))) if found else None
 
 
 def _plain(name: str) -> str:
@@ -131,6 +150,8 @@ def _axes(definition: Mapping[str, Any], name: str) -> dict[str, int | None]:
     """The axes by name with their values, None for those that a workload sets."""
     given = definition.get("axes")
     axes: dict[str, int | None] = {}
+    if isinstance(given, dict) and len(given) > MOST_AXES:
+        raise BadTask(Refusal.NOT_A_TASK, f"{name} has {len(given)} axes", f"at most {MOST_AXES}")
     for axis, about in (given if isinstance(given, dict) else {}).items():
         kind = about.get("type") if isinstance(about, dict) else None
         value = about.get("value") if kind == "const" else None

@@ -24,6 +24,7 @@ TOLERANCE = Tolerance(1e-2, 1e-2, "what is accepted between programs that the pr
 _NEVER = ("submission.py", "eval.py", FILE)  # of `files`: the candidate's place, and the judge that we are ourselves
 _MOST_VALUES = 10_000  # in an entry
 _MOST_CHARACTERS = 1 << 18  # of task.yml, aliases written out
+_MOST_FILES, _MOST_FILE_BYTES = 64, 16 << 20  # that `files` lists, and of all their texts together
 _MATCH = "make_match_reference"
 
 
@@ -146,7 +147,11 @@ def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
     They lie in the folder, or right beside it, as what all problems of a set share does. Raises BadTask otherwise.
     """
     texts: dict[str, str] = {}
+    known: dict[Path, str] = {}
+    left = _MOST_FILE_BYTES
     entries: Sequence[Any] = about.get("files") or []
+    if isinstance(entries, list) and len(entries) > _MOST_FILES:
+        raise BadTask(Refusal.NOT_A_TASK, f"{LISTED} of {folder} lists {len(entries)} files", f"at most {_MOST_FILES}")
     for entry in entries if isinstance(entries, list) else ():
         name, source = (str(entry.get(key, "")) for key in ("name", "source")) if isinstance(entry, dict) else ("", "")
         if name in _NEVER or not name.endswith(".py") or not name.removesuffix(".py").isidentifier():
@@ -157,7 +162,13 @@ def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
         if not path.is_relative_to(folder.resolve()) and path.parent != folder.resolve().parent:
             what = f"{LISTED} of {folder} lists {source}, which lies elsewhere"
             raise BadTask(Refusal.NOT_FOUND, what, "files in the folder or right beside it", "copy the file there")
-        texts[name] = read_text(folder / source)
+        if path not in known:
+            known[path] = read_text(folder / source)
+        texts[name] = known[path]
+        left -= len(texts[name].encode())
+        if left < 0:
+            what = f"the files that {LISTED} of {folder} lists have more than {_MOST_FILE_BYTES} bytes"
+            raise BadTask(Refusal.NOT_A_TASK, what, "the files that the problem imports")
     return texts
 
 

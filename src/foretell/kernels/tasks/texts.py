@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foretell.kernels.python_text import tree as tree_of
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.received import NotPlain, read_plain
 
 MOST_BYTES = 4 << 20
 _MOST, _MOST_SHIFT = 1 << 62, 62  # of whole numbers in arithmetic
-_MOST_VALUES = 1 << 20  # in a constant, characters of texts counted too: names may stand for lists of lists
+_MOST_VALUES = 1 << 20  # of a module's constants, characters of texts counted too: names may stand for lists of lists
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -44,12 +45,13 @@ def read_text(path: Path) -> str:
 
 
 def parsed(source: str, name: str) -> ast.Module:
-    """The syntax tree of a Python text. Raises BadTask if it is not valid Python."""
+    """The syntax tree of a Python text. Raises BadTask if it is not valid Python, or beyond the bounds."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            return ast.parse(source)
+            return tree_of(source)
     except SyntaxError as error:
-        what = f"{name} is not valid Python: {error.msg} (line {error.lineno})"
+        line = f" (line {error.lineno})" if error.lineno else ""
+        what = f"{name} is not valid Python: {error.msg}{line}"
     except (ValueError, RecursionError, MemoryError) as error:
         what = f"{name} is not valid Python: {error}"
     raise BadTask(Refusal.NOT_READABLE, what, "a Python module")
@@ -78,12 +80,20 @@ def top_level_names(tree: ast.Module) -> set[str]:
 
 
 def constants(tree: ast.Module) -> dict[str, Any]:
-    """What a module assigns to names at its top level, as far as it is literals and whole-number arithmetic."""
+    """What a module assigns to names at its top level, as far as it is literals and whole-number arithmetic.
+
+    What is beyond _MOST_VALUES of all of them together is left out.
+    """
     found: dict[str, _Literal] = {}
+    left = _MOST_VALUES
     for node in tree.body:
         for name, value in assigned(node):
             try:
-                found[name] = _literal(value, found)
+                literal = _literal(value, found)
+                if literal.size > left:
+                    raise ValueError("constants that are too large together")
+                found[name] = literal
+                left -= literal.size
             except (ValueError, TypeError, ArithmeticError, KeyError, RecursionError):
                 found.pop(name, None)
     return {name: literal.value for name, literal in found.items()}
@@ -110,6 +120,13 @@ class _Literal:
             raise ValueError("a value that is too large")
 
 
+def _key(node: ast.expr | None) -> str:
+    """The text of a key: a constant as it stands there, so that none is longer than what is written."""
+    if not isinstance(node, ast.Constant):
+        raise ValueError("a key that is no constant")
+    return str(node.value)
+
+
 def _literal(node: ast.expr, known: Mapping[str, _Literal]) -> _Literal:
     if isinstance(node, ast.Constant):
         return _Literal(node.value, len(node.value) if isinstance(node.value, str | bytes) else 1)
@@ -119,11 +136,10 @@ def _literal(node: ast.expr, known: Mapping[str, _Literal]) -> _Literal:
         items = [_literal(each, known) for each in node.elts]
         return _Literal([each.value for each in items], 1 + sum(each.size for each in items))
     if isinstance(node, ast.Dict):
-        keys = [None if key is None else _literal(key, known) for key in node.keys]
+        keys = [_key(key) for key in node.keys]
         items = [_literal(value, known) for value in node.values]
-        size = 1 + sum(each.size for each in (*keys, *items) if each is not None)
-        names = (str(None if key is None else key.value) for key in keys) if size <= _MOST_VALUES else ()
-        return _Literal(dict(zip(names, (each.value for each in items), strict=False)), size)
+        size = 1 + sum(map(len, keys)) + len(keys) + sum(each.size for each in items)
+        return _Literal(dict(zip(keys, (each.value for each in items), strict=True)), size)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _Literal(-_literal(node.operand, known).value, 1)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:

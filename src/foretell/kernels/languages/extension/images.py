@@ -68,7 +68,7 @@ def read_fatbin(data: bytes) -> Image:
         if kind == _CUBIN and not cubin:
             cubin, arch = body, number
         elif kind == _PTX and not ptx:
-            ptx = body.rstrip(b"\0").decode(errors="replace")
+            ptx = body.rstrip(b"\0").decode("ascii", errors="backslashreplace")
         at += head + padded
     if not cubin:
         raise NotAFatbin("there is no machine code in the device code")

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from foretell.kernels.python_text import tree
+
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.Lambda
 _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.Lambda)
 
@@ -18,7 +20,7 @@ class Tree:
     root: ast.Module = field(init=False)
 
     def __post_init__(self) -> None:
-        self.root = ast.parse(self.source)
+        self.root = tree(self.source)
         self._starts = [0]
         self._lines = self.source.split("\n")
         for line in self._lines:
