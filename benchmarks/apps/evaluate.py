@@ -3,10 +3,12 @@
     python -m benchmarks.apps.evaluate DATA/dev --model OTHER.npz --name "before" --into FILE
     python -m benchmarks.apps.evaluate DATA/heldout --held-out --name "pixels"
     python -m benchmarks.apps.evaluate DATA/heldout --held-out --evidence --name "with evidence"
+    python -m benchmarks.apps.evaluate DATA/heldout --held-out --guard ANSWERS.jsonl --name "guard, pixels"
 
 Every run adds a line to results/apps_evaluations.jsonl. Held-out applications are judged only with `--held-out`, so
 that the log says how often that was done. Features are worked out once (`described`); `--through N` also judges N rows
-as a guard would, and stops where the two differ.
+as a guard would, and stops where the two differ. With `--guard` every row is judged by the critic itself, with all that
+weighs what a model says; answers are kept in a file, from which an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,8 +84,13 @@ def read_off(rows: Sequence[Row], shown: Shown, model: CriticModel, told: Record
     return found
 
 
-def judged(folder: Path, rows: Sequence[Row], critic: Critic, limit: Threshold, path: Path) -> list[dict[str, Any]]:
-    """What a critic says of each row, in the order of the rows; what `path` holds already is not asked again."""
+def judged(
+    folder: Path, rows: Sequence[Row], critic: Critic, limit: Threshold, path: Path, pages: Recorded | None = None
+) -> list[dict[str, Any]]:
+    """What a critic says of each row, in the order of the rows; what `path` holds already is not asked again.
+
+    With `pages` it is shown the evidence of the recorded applications, too.
+    """
     known = {}
     if path.is_file():
         known = {one["key"]: one for one in map(json.loads, path.read_text("utf-8").splitlines())}
@@ -91,16 +98,18 @@ def judged(folder: Path, rows: Sequence[Row], critic: Critic, limit: Threshold, 
         for row in rows:
             if key(row) in known:
                 continue
-            found = critic.judge(row.observation(folder), row.proposal, row.history)
-            told = {
+            observation = replace(row.observation(folder), evidence=None if pages is None else pages.of(row))
+            judgement = critic.judge(observation, row.proposal, row.history)
+            stated = bool(row.proposal.intent)
+            answer = {
                 "key": key(row),
                 "id": row.id,
-                "p_bad": found.p_bad,
-                "error": None if found.error is None else found.error.value,
-                "interrupts": limit.cleared_by(found.p_bad, row.proposal.sort, bool(row.proposal.intent)),
+                "p_bad": judgement.p_bad,
+                "error": None if judgement.error is None else judgement.error.value,
+                "interrupts": limit.cleared_by(judgement.p_bad, row.proposal.sort, stated, judgement.model),
             }
-            known[key(row)] = told
-            file.write(json.dumps(told) + "\n")
+            known[key(row)] = answer
+            file.write(json.dumps(answer) + "\n")
     return [known[key(row)] for row in rows]
 
 
@@ -207,20 +216,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--evidence", action="store_true", help="with what the applications said of themselves")
     parser.add_argument("--held-out", action="store_true", help="judge held-out applications; the run is logged")
     parser.add_argument("--through", type=int, default=0, help="judge that many rows by the critic itself as well")
+    parser.add_argument("--guard", type=Path, help="judge by the critic itself; keep its answers in this file")
     parser.add_argument("--into", type=Path, default=RESULTS / "apps_evaluation.json")
     options = parser.parse_args(arguments)
     every = {row.id: row for row in read_rows(options.folder)}
     if not options.held_out and any(row.split == "held_out" for row in every.values()):
         parser.error("the folder holds held-out applications: judge them with --held-out, which is logged")
-    shown = described(options.folder, list(every.values()), say=lambda text: None)
-    ids = shown.ids
-    shown = shown.where(np.concatenate(([True], ids[1:] != ids[:-1])))  # as recorded, not without intents
-    rows = [every[name] for name in shown.ids.tolist()]
     details = read_details(options.folder, DETAILS)
     path = options.model or MODELS[EVIDENCE if options.evidence else LARGE]
-    model = CriticModel.load(path)
     told = Recorded(options.folder, details) if options.evidence else None
-    said = read_off(rows, shown, model, told)
+    if options.guard:
+        if options.model or options.through:
+            parser.error("--guard judges by the shipped models: leave out --model and --through")
+        rows = sorted(every.values(), key=lambda row: row.image)  # so that each screen is read once
+        critic = EmbeddedCritic(pictures=False)
+        said = judged(options.folder, rows, critic, critic.threshold(BOUND), options.guard, told)
+    else:
+        rows, said = _by_model(options.folder, every, CriticModel.load(path), told)
     if options.through:
         chosen = np.random.default_rng(0).permutation(len(rows))[: options.through]
         picked = [rows[i] for i in chosen]
@@ -233,6 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "half": "held_out" if options.held_out else "development",
         "evidence": options.evidence,
+        "guard": bool(options.guard),
         "model_sha256": digest(path),
         "rows_sha256": hashlib.sha256("".join(key(row) for row in rows).encode()).hexdigest(),
     }
@@ -243,6 +256,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with LOG.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))
+
+
+def _by_model(
+    folder: Path, every: Mapping[str, Row], model: CriticModel, pages: Recorded | None
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """The rows in the order of their table of features, and what a model says of them."""
+    shown = described(folder, list(every.values()), say=lambda text: None)
+    ids = shown.ids
+    shown = shown.where(np.concatenate(([True], ids[1:] != ids[:-1])))  # as recorded, not without intents
+    rows = [every[name] for name in shown.ids.tolist()]
+    return rows, read_off(rows, shown, model, pages)
 
 
 def digest(path: Path) -> str:

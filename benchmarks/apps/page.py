@@ -12,6 +12,7 @@ from typing import Any
 
 import foretell.gui
 from benchmarks.apps.install import by_name
+from benchmarks.apps.page_again import section as again
 from benchmarks.apps.page_more import more
 from benchmarks.apps.played import section as played
 from benchmarks.apps.split import RESULTS, draw
@@ -80,6 +81,7 @@ def page() -> Iterator[str]:
     """The lines of the page."""
     yield _INTRODUCTION
     yield from played(_read("apps_played.json"))
+    yield from again()
     yield from _data(_read("apps_data.json"))
     yield from _compared()
     yield from _left_out(_read("apps_critic.json"))
