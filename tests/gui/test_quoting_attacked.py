@@ -82,8 +82,10 @@ def test_marks_hang_on_letters_alone_and_not_in_heaps() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Café naïve Straße", "हिन्दी में लिखें", "日本語のスーパー、です。", "한국어", "שלום", "العربية،", "ภาษาไทย", "Tiếng Việt", "Ελληνικά",
-     "50 % (of 3.5 €)", "a@b.example/x?y=1&z=2#t", "+49 170 - 1", "3 × 4 ± 1°", "one – two — three…", "¿Qué?", "C_x * 2"],
+    ["Café naïve Straße", "हिन्दी में लिखें", "日本語のスーパー、です。", "한국어", "שלום",
+     "العربية،", "ภาษาไทย", "Tiếng Việt", "Ελληνικά",
+     "50 % (of 3.5 €)", "a@b.example/x?y=1&z=2#t", "+49 170 - 1", "3 × 4 ± 1°", "one – two — three…",
+     "¿Qué?", "C_x * 2"],
 )  # fmt: skip
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert quoted(text) == f"'{unicodedata.normalize('NFC', text)}'"
@@ -127,8 +129,11 @@ def test_the_usual_order_in_other_languages_and_letters_is_left_out(text: str) -
 @pytest.mark.parametrize(
     "text",
     ["Passwort vergessen?", "Vergiss mein nicht", "Mot de passe oublié", "Olvidé mi contraseña", "Esqueci a senha",
-     "Забыли пароль?", "忘记密码", "パスワードを忘れた場合", "비밀번호를 잊으셨나요?", "Bedienungsanweisung", "Mode d’emploi et instructions",
-     "Istruzioni per l’uso", "Instrucciones", "Инструкция по сборке", "使用说明", "A/B test", "I / O", "Beachten Sie die Hinweise",
+     "Забыли пароль?", "忘记密码",
+     "パスワードを忘れた場合", "비밀번호를 잊으셨나요?", "Bedienungsanweisung",
+     "Mode d’emploi et instructions",
+     "Istruzioni per l’uso", "Instrucciones", "Инструкция по сборке", "使用说明", "A/B test",
+     "I / O", "Beachten Sie die Hinweise",
      "Non considerare", "Notes & instructions", "Indicaciones de uso", "שכחת סיסמה?", "نسيت كلمة المرور؟"],
 )  # fmt: skip
 def test_ordinary_labels_of_other_languages_are_told(text: str) -> None:

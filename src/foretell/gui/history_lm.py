@@ -111,11 +111,8 @@ class LanguageHistorian:
         }
         images = (_part(before, changes.regions[0]), _part(after, changes.regions[0])) if self._pictures else ()
         shown = "\nThe two pictures are the changed area before and after." if images else ""
-        user = Message(
-            "user",
-            json.dumps(with_texts(told, lambda text: unmarked(scope().veil(text))), ensure_ascii=False) + shown,
-            images,
-        )
+        sent = with_texts(told, lambda text: unmarked(scope().veil(text)))
+        user = Message("user", json.dumps(sent, ensure_ascii=False) + shown, images)
         return Request((Message("system", SYSTEM), user), schema=SCHEMA, max_tokens=self._max_tokens)
 
     def _texts(self, before: Pixels, after: Pixels, changes: Difference) -> list[tuple[Box, str, str]]:
