@@ -54,7 +54,8 @@ def intents(proposal: Proposal) -> list[str | None]:
     actions, intent = proposal.actions, proposal.intent
     if intent is None or len(actions) < 2:
         return [intent] * len(actions)
-    clauses = [part.strip() for part in _CLAUSES.split(intent) if part.strip()]
+    short = " ".join(intent.split())  # runs of blanks would be looked through again from each of them
+    clauses = [part.strip() for part in _CLAUSES.split(short) if part.strip()]
     if len(clauses) == len(actions):
         return list(clauses)
     clicks = [i for i, action in enumerate(actions) if action.kind in CLICKS]

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from foretell.gui.actions import Action
+from foretell.gui.actions import ENDINGS, Action
 from foretell.gui.claims import LOADING
 from foretell.gui.dataset import action_to_dict
 from foretell.gui.experts import is_small
@@ -37,15 +37,18 @@ from foretell.gui.secret_pieces import Pieces
 from foretell.gui.secret_scope import Scope, within
 from foretell.gui.secrets import (
     hidden_action,
+    hidden_endings,
     hidden_goal,
     hidden_proposal,
     hidden_words,
     is_secret,
+    looked_at,
     mentions_secret,
     told_secrets,
     typed_letters,
     typed_texts,
     types,
+    types_into_password,
 )
 from foretell.gui.threshold import Threshold
 from foretell.gui.trace import TraceWriter
@@ -140,6 +143,7 @@ class Guard:
         self._veil, self._told = Veil(), Veil()  # all secrets of the episode; those that the goal itself tells
         self._hinted = Veil()  # what the agent's raw words tell: a secret once it is typed
         self._pieces, self._spoken = Pieces(), False
+        self._spelling = False  # whether a secret is being typed key by key
         self._real: deque[tuple[Action, str | None]] = deque(maxlen=STEPS_KEPT)
         self._tokens_before = self._tokens()
 
@@ -157,8 +161,9 @@ class Guard:
         """Judge a proposal before it is executed. `secret`, or its own, says that what it types must not be seen."""
         self._enter(observation)
         self._catch_up(observation.image, observation.settled)
+        proposal = looked_at(proposal)
         self._proposed, self._seen = proposal, observation.image
-        self._secret = secret or proposal.secret
+        self._secret = secret or proposal.secret or types_into_password(proposal, observation.evidence)
         self._learn_secrets(proposal)
         began_s = time.monotonic()
         judgement, failed, note = self._judge(observation, proposal)
@@ -172,16 +177,19 @@ class Guard:
         if isinstance(done, Action):
             proposed = self._proposed if self._proposed is not None and done in self._proposed.actions else Proposal(())
             done = replace(proposed, actions=(done,))
+        done = looked_at(done)
         self._secret = self._secret or secret or done.secret
         self._learn_secrets(done)
+        is_secret_step = self._is_secret(done)
+        actions = self._as_remembered(done)
         self._pieces = self._pieces.after(done.actions)
-        actions = tuple(self._as_remembered(action, done) for action in done.actions)
+        letters = any(map(typed_letters, done.actions))
+        self._spelling = not self._pieces.begins and (self._spelling or (is_secret_step and letters))
         intent = done.intent
         if intent is not None:
-            intent = self._veil(hidden_words(intent) if self._is_secret(done) else intent)
+            intent = self._veil(hidden_words(intent) if is_secret_step else intent)
         if actions and self._seen is not None:
-            hidden = types(done) and self._is_secret(done)
-            self._pending = _Pending(self._seen, actions, intent, self._step, hidden)
+            self._pending = _Pending(self._seen, actions, intent, self._step, types(done) and is_secret_step)
             self._real.extend((action, done.intent) for action in done.actions)
         self._write("executed", {"step": self._step, "actions": [*map(action_to_dict, actions)], "intent": intent})
         self._revision, self._proposed = 0, None
@@ -194,7 +202,7 @@ class Guard:
                 self._catch_up(as_pixels(image))
             except ValueError as error:
                 self._fault("historian", error)
-        shown = told(outcome, lambda text: hidden_goal(self._veil(text)))
+        shown = told(outcome, lambda text: hidden_goal(self._veil(text)), names=True)
         self._write("end", {"step": self._step, "outcome": shown, "count": self.history.count})
 
     def _enter(self, observation: Observation) -> None:
@@ -214,7 +222,8 @@ class Guard:
         done = self._pending
         if done is None:
             return
-        self._pending, self._seen, self._earlier = None, after, done.before
+        self._pending, self._seen = None, after
+        self._earlier = done.before if done.before.size else None  # nothing can be compared with an empty screen
         *earlier, last = done.actions
         history, digest = self.history, screen_digest(done.before)
         for action in earlier:
@@ -259,13 +268,20 @@ class Guard:
 
         try:
             found = sound(self._judging.run(judge, self.limits.judgement_s))
-            return replace(found, explanation=self._veil(found.explanation)), None, ""
+            return replace(found, explanation=self._unspelled(found.explanation, proposal)), None, ""
         except TooSlow as error:
             return None, Reason.TIMED_OUT, self._fault("critic", error)
         except Busy as error:
             return None, Reason.BUSY, self._fault("critic", error)
         except Exception as error:
             return None, Reason.FAILED, self._fault("critic", error)
+
+    def _unspelled(self, explanation: str, proposal: Proposal) -> str:
+        """What a critic says of a proposal, without secrets and without the keys by which one is typed."""
+        letters = Veil(least=1)
+        if self._is_secret(proposal):
+            letters.add(letter for action in proposal.actions for letter in typed_letters(action))
+        return letters(self._veil(explanation))
 
     def _as_it_was(self) -> History:
         """The history with what was really typed: the critic is shown it, and nobody else."""
@@ -355,7 +371,11 @@ class Guard:
 
     def _is_secret(self, proposal: Proposal) -> bool:
         hinted = any(text in self._hinted for text in typed_texts(proposal))
-        return self._secret or hinted or is_secret(proposal, self._goal)
+        return self._secret or hinted or self._spells_on(proposal) or is_secret(proposal, self._goal)
+
+    def _spells_on(self, proposal: Proposal) -> bool:
+        """Whether a proposal goes on typing the letters of a secret of which an earlier intent spoke."""
+        return self._spelling and any(map(typed_letters, proposal.actions))
 
     def _learn_secrets(self, proposal: Proposal) -> None:
         if mentions_secret(proposal.raw):
@@ -364,20 +384,27 @@ class Guard:
         self._spoken = self._spoken or secret
         if secret:
             self._veil.add((*typed_texts(proposal), *told_secrets(proposal.intent or "")))
+        endings = (action.text or "" for action in proposal.actions if action.kind in ENDINGS)
+        self._veil.add(one for text in endings if mentions_secret(text) for one in told_secrets(text))
         if types(proposal):
             joined = tuple(self._pieces.after(proposal.actions).joined())
             self._veil.add(one for one in joined if self._spoken or one in self._hinted or mentions_secret(one))
 
-    def _as_remembered(self, action: Action, done: Proposal) -> Action:
-        """An executed action as history and trace may show it.
+    def _as_remembered(self, done: Proposal) -> tuple[Action, ...]:
+        """Executed actions as history and trace may show them.
 
         With an intent that speaks of no secret, the goal's own mention is about another field; of single letters that
         cannot be told.
         """
-        goal = self._goal if done.intent is None or typed_letters(action) else None
-        in_goal = action.text is not None and self._told(action.text) != action.text
-        hinted = action.text is not None and action.text in self._hinted
-        return hidden_action(action) if in_goal or hinted or self._secret or is_secret(done, goal) else action
+        own = self._secret or self._spells_on(done) or is_secret(done, None)
+        in_goal = own or is_secret(done, self._goal)
+        shown = []
+        for action in hidden_endings(done).actions:
+            text = action.text
+            hides = in_goal if done.intent is None or typed_letters(action) else own
+            told_before = text is not None and (text in self._hinted or self._told(text) != text)
+            shown.append(hidden_action(action) if hides or told_before else action)
+        return tuple(shown)
 
     def _fault(self, where: str, error: Exception) -> str:
         message = self._veil(str(error) or type(error).__name__)
@@ -403,7 +430,7 @@ class Guard:
         judgement = verdict.judgement
         sort = proposal.sort if judgement is None else proposal.sort_of(judgement.action)
         limit = self.threshold.of(sort, bool(proposal.intent), "" if judgement is None else judgement.model)
-        shown, letters = proposal, Veil(least=1)
+        shown, letters = hidden_endings(proposal), Veil(least=1)
         if self._is_secret(proposal) or any(text in self._veil for text in typed_texts(proposal)):
             shown = hidden_proposal(proposal)
             letters.add(letter for action in proposal.actions for letter in typed_letters(action))

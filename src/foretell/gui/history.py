@@ -12,7 +12,7 @@ from foretell.gui.actions import CLICKS, TEXTS, Action, Kind, Point
 from foretell.gui.claims import Claim, Effect, Scene, Sort, effect_of
 from foretell.gui.effects import Difference, area, crop, difference, holds
 from foretell.gui.observation import Pixels
-from foretell.gui.quoting import NOTICE, has_quotes
+from foretell.gui.quoting import NOTICE, has_quotes, unmarked
 from foretell.gui.words import Box, Reader
 
 ACHIEVED_KEPT = 12
@@ -149,14 +149,19 @@ def _is_empty(image: Pixels, box: Box) -> bool:
     return not part.size or float(part.mean(axis=2).std()) < _PLAIN
 
 
+def _line(sentence: str) -> str:
+    """A sentence of whatever historian, without what could speak for somebody else."""
+    return " ".join(unmarked(sentence).split())
+
+
 def text_for_prompt(history: History) -> str:
     """The history as a few lines for an agent's prompt; empty before the first step."""
     if history.count == 0:
         return ""
     lines = ["Achieved so far, as the screen shows:"]
-    lines += [f"- {one}" for one in history.achieved] or ["- nothing that the screen confirms"]
+    lines += [f"- {_line(one)}" for one in history.achieved] or ["- nothing that the screen confirms"]
     if history.effect:
-        lines.append(f"Visible effect of the last action: {history.effect}.")
+        lines.append(f"Visible effect of the last action: {_line(history.effect)}.")
     stalled = 0
     for step in reversed(history.steps):
         if step.changed or step.action.kind in (TEXTS - {Kind.TYPE}) | {Kind.TERMINATE}:

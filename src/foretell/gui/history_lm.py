@@ -16,7 +16,7 @@ from foretell.gui.claims import DOTS, HIDDEN_KEY, Effect, in_order
 from foretell.gui.effects import Difference, area, grown
 from foretell.gui.history import ACHIEVED_KEPT, Historian, History, Step, kept, noted, screen_digest
 from foretell.gui.observation import Pixels
-from foretell.gui.quoting import quoted
+from foretell.gui.quoting import plain_line, quoted, unmarked
 from foretell.gui.secret_scope import scope
 from foretell.gui.veil import told as with_texts
 from foretell.gui.words import Box
@@ -29,6 +29,7 @@ MAX_TOKENS = 400
 SENTENCE_CHARACTERS = 200
 QUOTES = "'’ "
 _REGIONS_READ = 4
+_READ_CHARACTERS = 2_000  # of a region
 _READ_SHARE = 0.5  # of the screen: a larger region is not read
 SYSTEM = f"""You keep the record of what an agent has achieved on a screen. You are told the record so far, the \
 action just executed, and what changed on the screen. Answer with JSON: "achieved", the whole record after the action, \
@@ -110,7 +111,8 @@ class LanguageHistorian:
         }
         images = (_part(before, changes.regions[0]), _part(after, changes.regions[0])) if self._pictures else ()
         shown = "\nThe two pictures are the changed area before and after." if images else ""
-        user = Message("user", json.dumps(with_texts(told, scope().veil), ensure_ascii=False) + shown, images)
+        sent = with_texts(told, lambda text: unmarked(scope().veil(text)))
+        user = Message("user", json.dumps(sent, ensure_ascii=False) + shown, images)
         return Request((Message("system", SYSTEM), user), schema=SCHEMA, max_tokens=self._max_tokens)
 
     def _texts(self, before: Pixels, after: Pixels, changes: Difference) -> list[tuple[Box, str, str]]:
@@ -121,7 +123,8 @@ class LanguageHistorian:
             box = grown(region, 6, 6, width, height)
             texts = ["", ""]
             if reader is not None and before.shape == after.shape and area(box) <= _READ_SHARE * width * height:
-                texts = [" ".join(w.text for w in in_order(reader.read(image, box))) for image in (before, after)]
+                words = [in_order(reader.read(image, box)) for image in (before, after)]
+                texts = [plain_line(" ".join(word.text for word in one), _READ_CHARACTERS) for one in words]
             found.append((region, texts[0], texts[1]))
         return found
 

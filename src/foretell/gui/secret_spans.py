@@ -7,7 +7,21 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from foretell.gui.secret_looks import secret_looks
-from foretell.gui.secret_words import ARTICLE, BEFORE, FROM, INTO, JOINTS, MADE, STATES, TO, TYPING, WEAK, WORDS
+from foretell.gui.secret_words import (
+    ARTICLE,
+    BEFORE,
+    FROM,
+    INTO,
+    JOINED_LETTER,
+    JOINTS,
+    MADE,
+    STATES,
+    SUFFIX,
+    TO,
+    TYPING,
+    WEAK,
+    WORDS,
+)
 
 WORD = re.compile(WORDS, re.IGNORECASE)
 OPEN, CLOSE = "\"'“”„«»「」『』", "”“»」』"
@@ -20,7 +34,7 @@ _SAID = (
     rf"(?P<plain>[^\s{OPEN}][^\s{CLOSE}]{{0,{_MOST}}}))"
 )
 _TOLD = re.compile(
-    rf"(?P<kept>(?P<word>{WORDS})(?:\s{{1,8}}(?:code|number|value))?(?P<joint>{_GAP}(?:{JOINTS})(?=\W|[^\x00-\x7f]|$))?"
+    rf"(?P<kept>(?P<word>{WORDS})(?:\s{{1,8}}(?:code|number|value)|{SUFFIX})?(?P<joint>{_GAP}(?:{JOINTS})(?=\W|[^\x00-\x7f]|$))?"
     rf"(?:{_GAP}(?P<mark>[:=：＝]){_GAP}|\s{{1,8}}|(?<=[^\x00-\x7f]))){_SAID}",
     re.IGNORECASE,
 )
@@ -40,7 +54,9 @@ _REPLACED = re.compile(
 )
 _RUN = re.compile(r"[^\s\u2e80-\uffff]{1,80}")
 _NAMING = re.compile(r"(?i:\b(?:as|user|username|login|account|name|benutzer|als|email|id|number|version)\W{1,3})$")
-_SIZED = re.compile(r"\W*\d+(?:[.,:]\d+)*(?:st|nd|rd|th|px|[kmgt]i?b|[ap]m|min|h|s|ms|x\d+|€|\$)?\W*", re.IGNORECASE)
+_SIZED = re.compile(
+    r"\W*\d+(?:[.,:]\d+)*(?:st|nd|rd|th|-?digit|px|[kmgt]i?b|[ap]m|min|h|s|ms|x\d+|€|\$)?\W*", re.IGNORECASE
+)
 _FOLLOWING = """
     a an the this that these those it its them my your his her their our both same new old current correct wrong right
     first second next last following given some any one two no not and or but then so if when while where which who
@@ -171,6 +187,8 @@ def _tells(match: re.Match[str]) -> bool:
     if is_ordinary(match["plain"]):
         return False
     said_so = match["mark"] or (match["joint"] or "").strip().casefold() in STATES
+    if not said_so and JOINED_LETTER.match(match["plain"]):
+        return False  # in these scripts it is the sentence that goes on
     return bool(said_so or not WEAK.fullmatch(match["word"]) or re.search(r"\d", match["plain"]))
 
 

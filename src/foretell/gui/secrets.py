@@ -6,8 +6,9 @@ import re
 import unicodedata
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from foretell.gui.actions import ENDINGS, Action, Kind
+from foretell.gui.actions import CLICKS, ENDINGS, Action, Kind
 from foretell.gui.claims import DOTS, HIDDEN_KEY
 from foretell.gui.observation import Proposal
 from foretell.gui.secret_looks import secret_looks
@@ -15,9 +16,35 @@ from foretell.gui.secret_pieces import written, written_keys
 from foretell.gui.secret_spans import PUNCTUATION, WORD, spans
 from foretell.gui.secret_words import composed
 
+if TYPE_CHECKING:
+    from foretell.gui.evidence import Evidence
+
+PASSWORD = "password"  # the role of a field for one
 _QUOTED = re.compile(r'"[^"\n]+"|[“„][^”“„\n]+[”“]|«[^«»\n]+»|「[^「」\n]+」|『[^『』\n]+』|(?<!\w)\'[^\'\n]+\'(?!\w)')
 MOST_CHARACTERS = 20_000  # of a text that tells a secret
+MOST_WORDS = 10_000  # of an intent or a fault
+_MOST_BLANKS = 1_000  # characters of a text in which runs of blanks may stay
+_BLANKS = re.compile(r"\s{8,}")
+MOST_LOOKED_AT = 100_000  # a longer text counts as one that tells a secret: nobody looks through it
 _HIDES = frozenset((Kind.TYPE, Kind.ANSWER, Kind.KEY, Kind.NAVIGATE, Kind.TERMINATE))
+
+
+def looked_at(proposal: Proposal) -> Proposal:
+    """The proposal with no more of its words than can be looked through; the same one where it has no more."""
+    intent, fault = proposal.intent, proposal.fault
+    return replace(
+        proposal,
+        intent=None if intent is None else _bounded(intent),
+        fault=None if fault is None else _bounded(fault),
+        raw=_bounded(proposal.raw, MOST_LOOKED_AT),
+    )
+
+
+def _bounded(text: str, most: int = MOST_WORDS) -> str:
+    if len(text) <= _MOST_BLANKS:
+        return text
+    text = _BLANKS.sub(lambda run: run.group()[0], text[: 2 * most])
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def mentions_secret(*texts: str | None) -> bool:
@@ -27,6 +54,8 @@ def mentions_secret(*texts: str | None) -> bool:
 
 @lru_cache(maxsize=64)  # a step asks about the same few texts many times
 def _speaks(text: str) -> bool:
+    if len(text) > MOST_LOOKED_AT:
+        return True
     plain = composed(text)
     wide = unicodedata.normalize("NFKC", plain)
     return any(WORD.search(one) is not None or bool(secret_looks(one)) for one in {plain, wide})
@@ -40,9 +69,26 @@ def is_secret(proposal: Proposal, goal: str | None) -> bool:
 
 def looks_secret(proposal: Proposal) -> bool:
     """Whether something that the proposal types, be it in pieces, is a secret by its looks: a token, a key, a card."""
-    texts = typed_texts(proposal)
     pieces = [written(action) for action in proposal.actions]
-    return any(secret_looks(text) for text in (*texts, "".join(pieces), "\n".join(pieces)))
+    texts = {*typed_texts(proposal), "".join(pieces), "\n".join(pieces)}
+    return any(len(text) > MOST_LOOKED_AT or bool(secret_looks(text)) for text in texts)
+
+
+def types_into_password(proposal: Proposal, evidence: Evidence | None) -> bool:
+    """Whether something is typed into what the page says is a field for a password."""
+    if evidence is None:
+        return False
+    focused = evidence.focused
+    for action in proposal.actions:
+        if action.point is not None and (action.kind in CLICKS or action.kind is Kind.TYPE):
+            focused = evidence.at.get(action.point, focused)
+        if (
+            focused is not None
+            and focused.role.lower() == PASSWORD
+            and (action.kind is Kind.TYPE or written_keys(action))
+        ):
+            return True
+    return False
 
 
 def types(proposal: Proposal) -> bool:
@@ -88,6 +134,15 @@ def hidden_proposal(proposal: Proposal) -> Proposal:
         raw="",
         fault=None if proposal.fault is None else hidden_words(proposal.fault),
     )
+
+
+def hidden_endings(proposal: Proposal) -> Proposal:
+    """The proposal with dots for the secrets that what it says at the end tells."""
+    actions = (
+        replace(action, text=hidden_goal(action.text)) if action.kind in ENDINGS and action.text else action
+        for action in proposal.actions
+    )
+    return replace(proposal, actions=tuple(actions))
 
 
 def hidden_goal(goal: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -13,9 +12,13 @@ from urllib.parse import quote, quote_plus
 from foretell.gui.actions import Kind
 from foretell.gui.claims import DOTS
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.skeleton import Hidden, Skeleton, places
 from foretell.gui.verdict import Mode, Reason
 
-_ANYWHERE_FROM = 4  # characters; shorter secrets are hidden only where they stand alone
+MOST_CHARACTERS = 20_000  # of a secret: what comes after is not known of it
+_MOST_ESCAPED = 2_000  # characters of a secret that is also known as addresses, JSON and HTML spell it
+_MOST_LINES = 400  # of a secret that are known by themselves as well
+_LEAST_LINE = 12  # characters of such a line
 _OURS: Mapping[str, frozenset[str]] = {  # words of our own by which a trace is read, and where they stand
     "kind": frozenset(Kind),
     "error": frozenset(ErrorClass),
@@ -24,79 +27,91 @@ _OURS: Mapping[str, frozenset[str]] = {  # words of our own by which a trace is 
     "platform": frozenset(("web", "desktop", "mobile")),
     "where": frozenset(("critic", "historian", "confirm", "trace")),
 }
-_DIGEST = re.compile(r"[0-9a-f]{8,64}")
+_HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 def spellings(text: str) -> set[str]:
-    """A text as it stands and as it looks in Python, JSON (also within JSON), addresses and HTML, composed or not."""
+    """A text as it stands and as it is escaped in Python, JSON (also within JSON), addresses and HTML.
+
+    Of a very long text only its beginning and, each by itself, its lines.
+    """
+    text = text[:MOST_CHARACTERS]
+    if len(text) > _MOST_ESCAPED:
+        lines = [line.strip() for line in text.splitlines()[:_MOST_LINES]]
+        return {text, *(line for line in lines if len(line) >= _LEAST_LINE)}
     forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
-    found = set(forms)
-    for form in forms:
-        quoted = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
-        found |= {repr(form)[1:-1]} | quoted | {json.dumps(one)[1:-1] for one in quoted}
-        found |= {call(form, safe="", errors="replace") for call in (quote, quote_plus)} | {
-            quote(form, errors="replace")
-        }
-        escaped = {html.escape(form), html.escape(form, quote=False)}
-        found |= escaped | {one.replace("&#x27;", "&#39;") for one in escaped}
-    return found
+    return forms.union(*map(_escaped, forms))
+
+
+def _escaped(text: str) -> set[str]:
+    quoted = {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    forms = {repr(text)[1:-1]} | quoted | {json.dumps(one)[1:-1] for one in quoted}
+    forms |= {call(text, safe="", errors="replace") for call in (quote, quote_plus)} | {quote(text, errors="replace")}
+    marked = {html.escape(text), html.escape(text, quote=False)}
+    return forms | marked | {one.replace("&#x27;", "&#39;") for one in marked}
 
 
 class Veil:
     """Remembers the secrets of an episode and puts dots in their place wherever they appear, however spelled.
 
-    Those with fewer than `least` characters are not hidden: a single one would blot out half of every text.
+    Those with fewer than `least` characters are not hidden: a single one would blot out half of every text. A secret is
+    found by its `Skeleton`, and so is one that was cut.
     """
 
     def __init__(self, secrets: Iterable[str] = (), least: int = 2, dots: str = DOTS) -> None:
         self._least, self._dots = least, dots
         self._secrets: set[str] = set()
-        self._patterns: tuple[tuple[str, re.Pattern[str]], ...] = ()
+        self._known: Mapping[str, tuple[Hidden, ...]] = {}
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
         """Remember more of them."""
         new = {one.strip() for one in secrets if len(one.strip()) >= self._least} - self._secrets
-        if new:
-            self._secrets |= new
-            known = dict(self._patterns) | {_plain(one): _pattern(one) for each in new for one in spellings(each)}
-            # Replaced at once: a critic that was left behind may still be reading the old ones.
-            self._patterns = tuple(sorted(known.items(), key=lambda pair: len(pair[0]), reverse=True))
+        if not new:
+            return
+        self._secrets |= new
+        more: dict[str, dict[Hidden, None]] = {}
+        for hidden in dict.fromkeys(Hidden.of(spelled) for each in new for spelled in spellings(each)):
+            more.setdefault(hidden.seed, {})[hidden] = None
+        merged = {seed: tuple(dict.fromkeys((*self._known.get(seed, ()), *added))) for seed, added in more.items()}
+        # Replaced at once: a critic that was left behind may still be reading the old ones.
+        self._known = {**self._known, **merged}
 
     def __contains__(self, text: str) -> bool:
         return text.strip() in self._secrets
 
     def __call__(self, text: str) -> str:
-        plain = _plain(text)
-        for spelled, pattern in self._patterns:
-            if spelled in plain:  # much quicker than the pattern
-                text = pattern.sub(self._dots, text)
-        return text
+        if not self._known or not text:
+            return text
+        parts, at = [], 0
+        for begin, end in places(Skeleton.of(text), self._known):
+            parts += [text[at:begin], self._dots]
+            at = end
+        return "".join([*parts, text[at:]]) if parts else text
 
     def data(self, value: Any, name: str = "") -> Any:
         """Plain JSON data with every text in it veiled but those words of our own by which it is read."""
         return told(value, self, name)
 
 
-def told(value: Any, change: Callable[[str], str], name: str = "") -> Any:
-    """Plain JSON data with every text in it changed but those words of our own by which it is read."""
+def told(value: Any, change: Callable[[str], str], name: str = "", names: bool = False) -> Any:
+    """Plain JSON data with every text in it changed but those words of our own by which it is read.
+
+    With `names` those of mappings are changed, too: they are not ours.
+    """
     match value:
         case str():
-            ours = value in _OURS.get(name, ()) or (name == "screen" and _DIGEST.fullmatch(value))
+            ours = value in _OURS.get(name, ()) or (name == "screen" and _is_digest(value))
             return value if ours else change(str(value))
         case Mapping():
-            return {key: told(one, change, str(key)) for key, one in value.items()}
+            return {
+                change(str(key)) if names else key: told(one, change, str(key), names) for key, one in value.items()
+            }
         case list() | tuple():
-            return [told(one, change) for one in value]
+            return [told(one, change, names=names) for one in value]
         case _:
             return value
 
 
-def _plain(text: str) -> str:
-    """For a first look, whatever the case."""
-    return text.lower().replace("ſ", "s").replace("i\u0307", "i").replace("ı", "i")
-
-
-def _pattern(secret: str) -> re.Pattern[str]:
-    alone = len(secret) < _ANYWHERE_FROM
-    return re.compile(rf"(?<!\w){re.escape(secret)}(?!\w)" if alone else re.escape(secret), re.IGNORECASE)
+def _is_digest(text: str) -> bool:
+    return 8 <= len(text) <= 64 and _HEXADECIMAL.issuperset(text)

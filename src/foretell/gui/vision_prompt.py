@@ -1,7 +1,7 @@
 """What a vision-language model is shown of a proposal, and the form of its answer. Pure, but for encoding pictures.
 
-Goal, history, intent and the agent's raw words are data between marks that no text can forge; the table of error
-classes and the schema of the answer are generated from one place.
+Goal, history, intent and the agent's raw words are data between marks that no text can forge, of letters and plain
+punctuation alone; the table of error classes and the schema of the answer are generated from one place.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Proposal
+from foretell.gui.quoting import unmarked
 from foretell.lm import Image, Message
 from foretell.lm.quote import fenced
 
@@ -77,13 +78,13 @@ def messages(told: Told, pictures: Mapping[str, Image]) -> tuple[Message, ...]:
     observation, proposal, history = told.observation, told.proposal, told.history
     width, height = observation.size
     parts = [
-        f"## Goal\n{fenced('goal', observation.goal, GOAL_CHARACTERS)}",
-        f"## So far\n{fenced('history', about_history(history), HISTORY_CHARACTERS)}",
+        f"## Goal\n{fenced('goal', unmarked(observation.goal), GOAL_CHARACTERS)}",
+        f"## So far\n{fenced('history', unmarked(about_history(history)), HISTORY_CHARACTERS)}",
         f"## Proposed now (step {observation.step + 1}, {observation.platform}, screen {width} x {height} pixels)\n"
-        + fenced("proposal", about_proposal(proposal), 2 * RAW_CHARACTERS),
+        + fenced("proposal", unmarked(about_proposal(proposal)), 2 * RAW_CHARACTERS),
     ]
     if proposal.raw:
-        parts.append(f"In the agent's own words:\n{fenced('raw', proposal.raw, RAW_CHARACTERS)}")
+        parts.append(f"In the agent's own words:\n{fenced('raw', unmarked(proposal.raw), RAW_CHARACTERS)}")
     parts.append(f"## Pictures\n{about_pictures(list(pictures))}")
     parts.append(f"## Ways to be wrong\n{table()}")
     parts.append(f"## Answer\n{asked_for()}")
