@@ -89,7 +89,8 @@ PHRASES = tuple(
     move_to_trash move_to_the_trash move_to_bin move_to_the_bin move_to_recycle_bin send_to_trash empty_trash
     remove_permanently permanently_remove remove_forever remove_everything discard_permanently clear_all_data
     sell_all sell_now force_push factory_reset close_account_permanently
-    jetzt_zahlen verbindlich_buchen kostenpflichtig_buchen jetzt_buchen in_den_papierkorb papierkorb_leeren endgültig_entfernen
+    jetzt_zahlen verbindlich_buchen kostenpflichtig_buchen jetzt_buchen in_den_papierkorb papierkorb_leeren
+    endgültig_entfernen
     mettre_à_la_corbeille déplacer_vers_la_corbeille vider_la_corbeille régler_la_commande régler_la_facture
     mover_a_la_papelera vaciar_papelera mover_para_a_lixeira mover_para_lixeira esvaziar_lixeira
     naar_prullenbak przenieś_do_kosza переместить_в_корзину очистить_корзину 휴지통으로_이동
@@ -104,7 +105,8 @@ AFTER_NOUN = frozenset(_list("""
     types code codes office box body author authors options settings menu field fields page pages info information
     method methods form forms fee fees limit limits zoom view filter filters layout down downs state value preview rate
     template templates tab column columns width size tracking confirmation total items item count content per of is are
-    was speed rate slip slips stub stubs mode orders with area space region painter style styles log logs report reports dialog section panel sort asc desc
+    was
+    speed rate slip slips stub stubs mode orders with area space region painter style styles log logs report reports dialog section panel sort asc desc
     tags category categories link
     verlauf nummer status historique numéro historial número estado storico стиль 수단 내역 방법 정보 목록 설정
 """))  # fmt: skip

@@ -14,9 +14,9 @@ from functools import lru_cache
 from foretell.gui.final_forms import (
     AFTER_NOUN,
     ALONE,
+    BETWEEN,
     CARRIED_OUT,
     CARRIES_OUT,
-    BETWEEN,
     CONSENTS,
     DELETION_NOUNS,
     DELETIONS,

@@ -23,8 +23,8 @@ _LEADS = frozenset(
 )
 _LOOKS = frozenset(
     word_list(
-        "open opens opening expand show view reveal find locate look search scroll hover focus go navigate return switch "
-        "see read visit close dismiss sort filter check verify wait 打开 开启 開く"
+        "open opens opening expand show view reveal find locate look search scroll hover focus go navigate return "
+        "switch see read visit close dismiss sort filter check verify wait 打开 开启 開く"
     )
 )
 _TYPES = frozenset(word_list("type types typing enter write fill input insert paste"))
@@ -43,7 +43,8 @@ _STOPS = frozenset(
 )
 _KINDS = frozenset(
     word_list(
-        "button buttons link icon symbol option item entry label control image key one labeled labelled named called titled marked"
+        "button buttons link icon symbol option item entry label control image key one labeled labelled named called "
+        "titled marked"
     )
 )
 _INPUTS = frozenset(
