@@ -106,7 +106,8 @@ AFTER_NOUN = frozenset(_list("""
     method methods form forms fee fees limit limits zoom view filter filters layout down downs state value preview rate
     template templates tab column columns width size tracking confirmation total items item count content per of is are
     was
-    speed rate slip slips stub stubs mode orders with area space region painter style styles log logs report reports dialog section panel sort asc desc
+    speed rate slip slips stub stubs mode orders with area space region painter style styles log logs report
+    reports dialog section panel sort asc desc
     tags category categories link
     verlauf nummer status historique numéro historial número estado storico стиль 수단 내역 방법 정보 목록 설정
 """))  # fmt: skip

@@ -78,6 +78,8 @@ class PlaywrightScreen:
 
     def observe(self) -> Pixels:
         try:
+            # First the picture that no script notices: a frame that was drawn for the other one may still be there.
+            seen = self._unnoticed() if is_chromium(self.page) else None
             try:
                 shot = self._shot()
             except _errors() as error:
@@ -86,9 +88,7 @@ class PlaywrightScreen:
                 shot = self._shot()
             image = decode(shot)
             scale = image.shape[1] / max(1.0, self._width())
-            if is_chromium(self.page):
-                seen = self._known_world().send(unnoticed(_view(self.page)), min(self._timeout_ms, LOOK_MS) / 1000.0)
-                image = without_caret(decode(b64decode(seen)), image, scale)
+            image = image if seen is None else without_caret(seen, image, scale)
         except _errors() as error:
             raise _failed(error, "the page gives no screenshot") from None
         self._size, self._scale = (image.shape[1], image.shape[0]), scale
@@ -114,6 +114,10 @@ class PlaywrightScreen:
             return self._ask(LOADING) is True
         except _errors():
             return True
+
+    def _unnoticed(self) -> Pixels:
+        limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
+        return decode(b64decode(self._known_world().send(unnoticed(_view(self.page)), limit_s)))
 
     def _shot(self, **options: Any) -> bytes:
         limit_ms = min(self._timeout_ms, LOOK_MS)
@@ -182,6 +186,8 @@ class AsyncPlaywrightScreen:
 
     async def observe(self) -> Pixels:
         try:
+            # First the picture that no script notices: a frame that was drawn for the other one may still be there.
+            seen = await self._unnoticed() if is_chromium(self.page) else None
             try:
                 shot = await self._shot()
             except _errors() as error:
@@ -190,10 +196,7 @@ class AsyncPlaywrightScreen:
                 shot = await self._shot()
             image = decode(shot)
             scale = image.shape[1] / max(1.0, await self._width())
-            if is_chromium(self.page):
-                limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
-                seen = await self._known_world().send(unnoticed(_view(self.page)), limit_s)
-                image = without_caret(decode(b64decode(seen)), image, scale)
+            image = image if seen is None else without_caret(seen, image, scale)
         except _errors() as error:
             raise _failed(error, "the page gives no screenshot") from None
         self._size, self._scale = (image.shape[1], image.shape[0]), scale
@@ -219,6 +222,10 @@ class AsyncPlaywrightScreen:
             return await self._ask(LOADING) is True
         except _errors():
             return True
+
+    async def _unnoticed(self) -> Pixels:
+        limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
+        return decode(b64decode(await self._known_world().send(unnoticed(_view(self.page)), limit_s)))
 
     async def _shot(self, **options: Any) -> bytes:
         limit_ms = min(self._timeout_ms, LOOK_MS)
