@@ -51,7 +51,7 @@ UNSPACED = tuple(word for word in VERBS | frozenset(_list("""
     移到废纸篓 移至垃圾箱 移到回收站 移至垃圾桶 ゴミ箱に移動 ゴミ箱に入れる ゴミ箱へ移動
 """)) if "\u3040" <= word[0] <= "\u9fff" and len(word) > 1)  # fmt: skip
 DELETIONS = _list("删除 刪除 清空")  # Chinese: what follows them is deleted, be it a history or a setting
-DELETION_NOUNS = _list("的 失败 成功 方法 方式 者 时间 次数 记录方法")
+DELETION_NOUNS = _list("的 失败 成功 方法 方式 者 时间 次数 原因 记录方法")
 UNSPACED_NOUNS = _list(
     "履歴 方法 方式 記録 记录 历史 歷史 一覧 設定 设置 済み 済 日 者 先 サイト 类型 失败 成功 管理 的 箱 条件 明細 通知"
 )  # what follows an irreversible word where it is part of a noun: the history of orders, the means of payment
@@ -85,9 +85,10 @@ CARRIED_OUT = _list("""
 PHRASES = tuple(
     tuple(one.split())
     for one in _list("""
-    cancella_tutto cancella_definitivamente svuota_il_cestino sposta_nel_cestino
+    cancella_tutto cancella_definitivamente svuota_il_cestino svuota_cestino sposta_nel_cestino
     move_to_trash move_to_the_trash move_to_bin move_to_the_bin move_to_recycle_bin send_to_trash empty_trash
-    remove_permanently permanently_remove remove_forever remove_everything discard_permanently clear_all_data
+    remove_permanently remove_for_good permanently_remove remove_forever remove_everything
+    discard_permanently clear_all_data
     sell_all sell_now force_push factory_reset close_account_permanently
     jetzt_zahlen verbindlich_buchen kostenpflichtig_buchen jetzt_buchen in_den_papierkorb papierkorb_leeren
     endgültig_entfernen

@@ -61,6 +61,8 @@ def says_final_in_part(intent: str, announced: bool = True) -> bool:
             continue
         if _is_final(clause, retries):
             return True
+        if number and clause.words and _goes_on_passive(parts[number - 1], clause):
+            return True
         if clause.points_back and any(earlier.looks and _looks_at_final(earlier) for earlier in parts[:number]):
             return True
     return any(map(is_unspaced, intent)) and _says_final_unspaced(intent)
@@ -88,7 +90,7 @@ def edits_text(intent: str) -> bool:
 
 
 def _is_final(clause: Clause, retries: bool) -> bool:
-    if clause.types or clause.opens or _selects(clause):
+    if clause.types or _selects(clause) or (clause.opens and not _acts_within(clause)):
         return False
     if clause.looks:
         pressed = clause.target is not None and is_final_label(clause.target)
@@ -97,13 +99,19 @@ def _is_final(clause: Clause, retries: bool) -> bool:
         return _acts(clause.words, retries)
     if is_final_label(clause.target) or holds_phrase(clause.words) or _acts(clause.before):
         return True
-    return not _put_off(clause.rest) and (_acts(clause.rest, retries) or _acts(_within(clause)))
+    return not _put_off(clause.rest) and (_acts(clause.rest, retries) or _acts_within(clause))
 
 
-def _within(clause: Clause) -> tuple[str, ...]:
-    """The words of a long target behind its first: "Save the file, overwriting it" has no preposition."""
+def _goes_on_passive(earlier: Clause, clause: Clause) -> bool:
+    """Whether a clause is one more participle to an earlier one: "so that it is removed and deleted"."""
+    joined = (*earlier.words, *clause.words[:1])
+    return not earlier.looks and _is_participle(clause.words[0]) and _is_passive(joined, len(earlier.words))
+
+
+def _acts_within(clause: Clause) -> bool:
+    """Whether the words behind the first of a target say so: "clicking the red one deletes the row"."""
     words = words_of(clause.target or "")
-    return words[1:] if len(words) > 5 or any(word in _PASSIVES or word == "now" for word in words) else ()
+    return any(_stem(words[at]) != words[at] and _is_done(words, at, False) for at in range(1, len(words)))
 
 
 def _looks_at_final(clause: Clause) -> bool:

@@ -51,6 +51,7 @@ _NOTES = re.compile(r"\bpost-its?\b", re.IGNORECASE)
 _MIXED = str.maketrans("асеорхуіѕԁһӏкмтнвАСЕОРХУІЅКМТНВ", "aceopxyisdhlkmthbaceopxyiskmthb")  # Cyrillic look-alikes
 _INFINITIVES = ("en", "ern")  # German and Dutch ones stand at the end of what they say
 _EXPLAINS = frozenset(word_list("to how when where why what"))  # "how to delete" begins a text that explains
+_GOES_ON = frozenset(("of", "is"))  # after the noun of what is carried out: "confirm payment of 5"
 _REFUSALS = frozenset(("no", "non", "nein"))  # what follows a comma after them is another thing
 _WISHES = frozenset(word_list("want like need going agree click tap press slide swipe hold have"))  # before "to delete"
 _NOT_BEFORE_LAST = frozenset(("zu", "to", "te", "om", "sie", "wir"))
@@ -126,7 +127,7 @@ def carries_out(words: Sequence[str]) -> bool:
     nouns = [
         at
         for at, word in enumerate(words)
-        if word.startswith(CARRIED_OUT) and (at + 1 == len(words) or words[at + 1] not in AFTER_NOUN)
+        if word.startswith(CARRIED_OUT) and (at + 1 == len(words) or words[at + 1] not in AFTER_NOUN - _GOES_ON)
     ]
     return any(
         0 < abs(noun - verb) <= 3 and (verb == 0 or words[verb - 1] not in NEGATIONS)
