@@ -287,3 +287,149 @@ def test_a_vision_critic_alone_knows_final_labels() -> None:
 )  # fmt: skip
 def test_what_an_answer_calls_the_thing_under_the_mark(under_mark: str, wanted: bool) -> None:
     assert any(map(is_final_label, labels_in(under_mark))) is wanted
+
+
+LABELS = (
+    """
+No, delete it|No, delete|No, eliminar|No, send without subject|Non, supprimer
+Do not keep - delete|Cancel and delete
+删除日程|删除历史记录|清空历史记录|删除记录|删除设置|删除条件|删除类型|永久删除此帐户及其所有数据|삭제하시겠습니까
+履歴を削除
+תשלום|שליחה|מחיקה|Cancella|Jetzt verbindlich buchen|Fazer pagamento
+Delete “Holiday” and its 214 photos?|Discard
+De\u00adlete|DEL\u0415TE|De\u00adlete all|Delete settings|Format disk|Reset this PC
+Empty Bin|Wire $500|Transfer €250
+Yes - erase it|Don't keep, delete|Drop table|Discard draft|Confirm transfer|Delete 5 files?
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
+OTHER_LABELS = (
+    """
+Format cells|Format as table|Format|Format: PDF|Send to back|Send backward|Drop shadow
+Drop files here|Pay slips|Pay stubs
+Delete key|Post-it|Replace mode|Send feedback|Empty folder|Empty line|Wire frame
+Send code|Reset password|Reset search
+Pay attention|Post 12|Order 1234|Order by name|Kaufen Sie ein|To erase|How to delete
+Buy & sell|Transfer speed|Send/Receive
+No, keep it|Do not delete|Never delete|Ne pas supprimer|Nicht löschen|No eliminar|购买记录
+最近删除|删除方法|削除済み|送信先
+Purchase orders|Replace with|Reset zoom|Payment history|Recently deleted|Pay later|Send a copy to myself
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
+INTENTS = (
+    """
+Scroll to the message and click Delete|Find the mail from Bob and click Delete
+Close the warning by clicking "Delete anyway"
+Show the options and click "Pay now"|Locate the Delete button, then press it|It did not work: delete it again
+Instead, delete the file|Not sent, send it again
+Cancel, then delete the draft by the icon|Stop waiting, send it now
+Delete the file, it can be restored later|Send the message; the reply will come later
+Press the icon and delete menu entry Lunch
+Press the icon and delete window settings|Press it and delete options for good
+Press the icon to send confirmation to Bob
+Press the red icon so that the file is deleted|Press the icon to get the message sent|Press it to have the invoice paid
+Press the icon and the mail gets deleted for good|Click Save to overwrite the existing report.txt|Click Continue to pay
+Click Allow to delete all files|Click Start to format the disk|Click "Save" to replace the file report.txt
+click the arrow next to the input box to send the message|click the x at the end of the row to delete it
+press the round arrow right of the message box to send the message|Do not hesitate to delete it
+Move the mail to the trash
+I did not delete it, click to delete it again|Press # to delete the mail|press y to confirm the deletion
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
+OTHER_INTENTS = (
+    """
+click the Format menu|click the Order column
+click the arrow to send the shape to the back|click the date to reset it
+click Cancel so that it is not sent|click the Bold button, then I will send|click Keep instead of deleting it
+click the checkbox of the row that will be deleted later|click Undo to take back the deletion|click the Trash folder
+click the search field to find what to send|click the first message in the list to read before sending
+double-click the cell to replace its value|select all with ctrl+a to overwrite the text|click Edit to change the order
+click Cancel to avoid deleting the file|open the file that was deleted
+check whether the mail was sent|click the Orders tab
+click the three dots menu to delete the row|click Drafts, I will send it later|click the name of the sender
+""".replace("\n", "|")
+    .strip("|")
+    .split("|")
+)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_labels_that_were_missed(label: str) -> None:
+    assert is_final_label(label)
+
+
+@pytest.mark.parametrize("label", OTHER_LABELS)
+def test_labels_that_were_taken_for_irreversible(label: str) -> None:
+    assert not is_final_label(label)
+
+
+@pytest.mark.parametrize("intent", INTENTS)
+def test_intents_that_were_missed(intent: str) -> None:
+    assert is_final(Proposal((CLICK,), intent))
+
+
+@pytest.mark.parametrize("intent", OTHER_INTENTS)
+def test_intents_that_were_taken_for_irreversible(intent: str) -> None:
+    assert not is_final(Proposal((CLICK,), intent))
+
+
+NEAR = Action(Kind.DRAG, Point(100, 100), to=Point(125, 100))
+FAR = Action(Kind.DRAG, Point(100, 100), to=Point(190, 100))
+ADDRESS = Action(Kind.NAVIGATE, text="https://shop.example/items/3/delete")
+
+
+@pytest.mark.parametrize(
+    ("actions", "intent"),
+    [((Action(Kind.MOVE, Point(9, 9)), CLICK), "Delete the message, as asked"),
+     ((typed("hi"), CLICK), "Send the greeting, and finish"),
+     ((Action(Kind.WAIT), CLICK), "Delete the mail, then look"),
+     ((typed(" "),), "press the focused Delete button"), ((NEAR,), "click Send"),
+     ((ADDRESS,), "delete the item for good by opening its delete address"),
+     ((key("ctrl", "enter"),), "press ctrl+enter to send the mail"), ((key("alt", "s"),), "press alt+s to send"),
+     ((key("meta", "backspace"),), "move the file to the trash with cmd+backspace"),
+     ((key("f8"),), "press F8 to delete the file"), ((key("ctrl", "a"),), "x delete"),
+     ((key("delete"),), "delete the file content.txt"), ((key("delete"),), "delete the row with the line item 3")],
+)  # fmt: skip
+def test_what_presses_by_its_intent(actions: tuple[Action, ...], intent: str) -> None:
+    assert is_final(Proposal(actions, intent))
+
+
+@pytest.mark.parametrize(
+    ("action", "intent"),
+    [(key("delete"), "select the text and press delete"), (key("backspace"), "press backspace to delete the typo"),
+     (key("delete"), "delete the selected text"), (key("tab"), "press tab to get to Send"),
+     (typed(" "), "type a blank"),
+     (typed("7", Point(9, 9)), "type the order number"), (Action(Kind.NAVIGATE, text="a.org"), "open the order page"),
+     (FAR, "drag the slider to 5")],
+)  # fmt: skip
+def test_ordinary_keys_texts_and_addresses(action: Action, intent: str) -> None:
+    assert not is_final(Proposal((action,), intent))
+
+
+def test_a_blank_presses_what_has_the_focus_and_a_drag_what_it_stays_on() -> None:
+    delete, slider = ElementAt("Delete all", "button"), ElementAt("Send to", "textbox", editable=True)
+    for text in (" ", "\n", "go on\n", "two words"):
+        assert is_final(Proposal((typed(text),)), Evidence({}, delete))
+        assert not is_final(Proposal((typed(text),)), Evidence({}, slider))
+    assert not is_final(Proposal((typed("word"),)), Evidence({}, delete))
+    both = Evidence({Point(100, 100): delete, Point(125, 100): delete, Point(190, 100): delete})
+    assert is_final(Proposal((NEAR,), "press it"), both) and is_final(Proposal((FAR,), "press it"), both)
+    assert not is_final(Proposal((FAR,), "move it"), Evidence({Point(100, 100): delete, Point(190, 100): slider}))
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "role", "intent", "differ"),
+    [("Export", "Rename", "button", "click Rename", True), ("Export", "Export Rename", "button", "click Rename", True),
+     ("Rename", "Rename document", "button", "click Rename", False),
+     ("Renarne", "Rename", "button", "click Rename", False),
+     ("Go", "Search", "button", "click Search", False), ("Export", "Rename", "textbox", "click Rename", False),
+     ("Export", "Rename", "button", "click the icon", False), ("Export", "Export", "button", "click Rename", False)],
+)  # fmt: skip
+def test_a_name_that_only_the_page_gives(label: str, name: str, role: str, intent: str, differ: bool) -> None:
+    assert disagrees(Label(label, True), ElementAt(name, role), intent) is differ
+    assert not disagrees(Label(), ElementAt(name, role), intent)  # an icon keeps the name that its page gives it

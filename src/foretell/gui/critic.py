@@ -116,7 +116,7 @@ class EmbeddedCritic:
             observation = replace(observation, evidence=None)
         found = self._weighed(observation, part, sight, whole, findings, numbered)
         here = _element_at(observation, whole)
-        if here is not None and disagrees(label_at(sight, part.proposal.actions[0]), here):
+        if here is not None and disagrees(label_at(sight, part.proposal.actions[0]), here, part.proposal.intent):
             # What the screen shows clearly is not explained away by what its page calls it.
             pixels = replace(observation, evidence=None)
             found = _worse(found, self._weighed(pixels, part, sight, whole, findings, numbered))

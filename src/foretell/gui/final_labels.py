@@ -7,18 +7,25 @@ A label has up to five words, of which one is irreversible; up to twelve, where 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 from foretell.gui.final_forms import (
     AFTER_NOUN,
     ALONE,
+    BETWEEN,
     CARRIED_OUT,
     CARRIES_OUT,
     CONSENTS,
+    DELETION_NOUNS,
+    DELETIONS,
+    GRAVE,
+    HARMLESS,
     KOREAN,
     KOREAN_ENDINGS,
     LEAD_INS,
+    LIGHT_ALONE,
     NEGATIONS,
     NOUNS_TOO,
     PHRASES,
@@ -32,54 +39,81 @@ from foretell.gui.lexicon import FINAL
 from foretell.gui.wording import folded, word_list
 
 _SHORT, _LONGEST = 5, 12  # words
-_UNSPACED_CHARACTERS = 12
-_LONG = tuple(word for word in FINAL if len(word) >= 6)  # shorter words have too many neighbours
+_UNSPACED_CHARACTERS, _UNSPACED_COMMAND = 12, 24  # the latter where the label begins with the verb
+_LONG = tuple(word for word in FINAL - GRAVE.keys() if len(word) >= 6)  # shorter words have too many neighbours
 _NO_MISREADINGS = frozenset(("verwenden",))  # "use", beside the Dutch "verzenden"
 _THIN = frozenset("il")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|&")
+_PARTS = re.compile(r"[,;:!?.–—](?=\s|$)|[，。！？：；–—]|\s-\s")
 _CLAUSES = re.compile(r"[,;:!–—]|\s-\s|(?<=understand)\s+and\b|(?<=agree)\s+and\b|(?<=yes)\s+and\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"[.?](?:\s|$)")
+_SENTENCE = re.compile(r"\.(?:\s|$)|\?\s")
+_NOTES = re.compile(r"\bpost-its?\b", re.IGNORECASE)
+_MIXED = str.maketrans("асеорхуіѕԁһӏкмтнвАСЕОРХУІЅКМТНВ", "aceopxyisdhlkmthbaceopxyiskmthb")  # Cyrillic look-alikes
 _INFINITIVES = ("en", "ern")  # German and Dutch ones stand at the end of what they say
+_EXPLAINS = frozenset(word_list("to how when where why what"))  # "how to delete" begins a text that explains
+_GOES_ON = frozenset(("of", "is"))  # after the noun of what is carried out: "confirm payment of 5"
+_REFUSALS = frozenset(("no", "non", "nein"))  # what follows a comma after them is another thing
 _WISHES = frozenset(word_list("want like need going agree click tap press slide swipe hold have"))  # before "to delete"
 _NOT_BEFORE_LAST = frozenset(("zu", "to", "te", "om", "sie", "wir"))
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a label or an intent, folded."""
-    return tuple(_WORD.findall(folded(text.replace("’", "'"))))
+    """The words of a label or an intent, folded; signs that nobody sees are none, nor look-alikes within a word."""
+    seen = "".join(c for c in _NOTES.sub("notes", text.replace("’", "'")) if unicodedata.category(c) != "Cf")
+    return tuple(map(_unmixed, _WORD.findall(folded(seen))))
 
 
 @lru_cache(maxsize=4096)
 def is_final_label(text: str, read: bool = False) -> bool:
     """Whether a label names something that cannot be taken back; paragraphs are no labels.
 
-    A label that was `read` off a screen may be misread in a letter or two ("Dete all").
+    A label that was `read` off a screen may be misread in a letter or two ("Dete all"). A part of it that refuses
+    ("No, ...") says nothing of the others.
     """
     words = words_of(text)
-    if not 0 < len(words) <= _LONGEST:
+    if not 0 < len(words) <= _LONGEST or words[0] in _EXPLAINS:
         return False
+    if _is_final_unspaced(text):
+        return True
     if len(words) > _SHORT:
         return _is_long_label(text, read)
-    return (
-        any(acts_at(words, at, read) for at in range(len(words)))
-        or carries_out(words)
-        or holds_phrase(words)
-        or (len(words) == 1 and words[0] in ALONE)
-        or (len(folded(text)) <= _UNSPACED_CHARACTERS and holds_unspaced(text))
-    )
+    parts = [part for part in map(words_of, _PARTS.split(text)) if part]
+    return holds_phrase(words) or carries_out(words) or any(_is_final_part(part, read) for part in parts)
 
 
 def acts_at(words: Sequence[str], at: int, read: bool = False) -> bool:
     """Whether the word at a place is an irreversible one that stands as a verb."""
-    word = words[at]
-    before, after = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
-    if before in NEGATIONS:
+    word, after = words[at], words[at + 1] if at + 1 < len(words) else ""
+    if is_denied(words, at) or in_harmless_phrase(words, at):
         return False
     if word in NOUNS_TOO:
-        return after not in AFTER_NOUN and all(is_lead_in(one) for one in words[:at])
+        numbered = after.isdigit() and at + 2 == len(words) and word in ("order", "post")
+        return not numbered and after not in AFTER_NOUN and all(is_lead_in(one) for one in words[:at])
+    if word in GRAVE:
+        return not GRAVE[word].isdisjoint(words[at + 1 : at + 4]) or (word == "wire" and after.isdigit())
     if word.startswith(KOREAN):
         return _is_korean(word, after)
     return word in VERBS or (read and _is_misread(word))
+
+
+def is_denied(words: Sequence[str], at: int) -> bool:
+    """Whether a negation governs the word at a place: "do not delete", "instead of deleting", "not be deleted"."""
+    before = at - 1
+    while before >= 0 and words[before] in BETWEEN:
+        before -= 1
+    if before < 0:
+        return False
+    pair = tuple(words[max(0, before - 1) : before + 1])
+    return words[before] in NEGATIONS or pair in (("instead", "of"), ("rather", "than"))
+
+
+def in_harmless_phrase(words: Sequence[str], at: int) -> bool:
+    """Whether the word at a place belongs to a set phrase that is not irreversible: "send to back"."""
+    return any(
+        tuple(words[start : start + len(phrase)]) == phrase
+        for phrase in HARMLESS
+        for start in range(max(0, at - len(phrase) + 1), at + 1)
+    )
 
 
 def is_lead_in(word: str) -> bool:
@@ -93,7 +127,7 @@ def carries_out(words: Sequence[str]) -> bool:
     nouns = [
         at
         for at, word in enumerate(words)
-        if word.startswith(CARRIED_OUT) and (at + 1 == len(words) or words[at + 1] not in AFTER_NOUN)
+        if word.startswith(CARRIED_OUT) and (at + 1 == len(words) or words[at + 1] not in AFTER_NOUN - _GOES_ON)
     ]
     return any(
         0 < abs(noun - verb) <= 3 and (verb == 0 or words[verb - 1] not in NEGATIONS)
@@ -116,10 +150,30 @@ def holds_unspaced(text: str) -> bool:
     """Whether a text in a script without blanks holds an irreversible word that is no part of a noun."""
     joined = folded(text).replace(" ", "")
     return any(
-        not joined[found.end() :].startswith(UNSPACED_NOUNS) and not joined[: found.start()].endswith(UNSPACED_BEFORE)
+        not joined[match.end() :].startswith(DELETION_NOUNS if word in DELETIONS else UNSPACED_NOUNS)
+        and not joined[: match.start()].endswith(UNSPACED_BEFORE)
         for word in UNSPACED
-        for found in re.finditer(re.escape(word), joined)
+        for match in re.finditer(re.escape(word), joined)
     )
+
+
+def _is_final_part(words: tuple[str, ...], read: bool) -> bool:
+    if len(words) == 1 and (words[0] in ALONE or words[0] in LIGHT_ALONE):
+        return True
+    return any(acts_at(words, at, read) for at in range(len(words)))
+
+
+def _is_final_unspaced(text: str) -> bool:
+    plain = folded(text)
+    commands = plain.startswith(tuple(start + verb for verb in DELETIONS for start in ("", "永久", "确认", "彻底")))
+    most = _UNSPACED_COMMAND if commands else _UNSPACED_CHARACTERS
+    return len(plain) <= most and holds_unspaced(text)
+
+
+def _unmixed(word: str) -> str:
+    """A word of Latin letters in which some look-alikes are Cyrillic, all Latin; other words as they are."""
+    latin = any("a" <= c <= "z" for c in word)
+    return word.translate(_MIXED) if latin else word
 
 
 def _is_long_label(text: str, read: bool) -> bool:
@@ -130,7 +184,7 @@ def _is_long_label(text: str, read: bool) -> bool:
     if _SENTENCE.search(text):
         return False
     clauses = [words for words in map(words_of, _CLAUSES.split(text)) if words]
-    agrees = clauses[0][0] in CONSENTS
+    agrees = clauses[0][0] in CONSENTS | _REFUSALS
     for number, words in enumerate(clauses):
         first = next((at for at, word in enumerate(words) if not is_lead_in(word)), None)
         if first is None or _is_purpose(words, first) or (number and not agrees):

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from foretell.gui.actions import CLICKS, Action, Kind
-from foretell.gui.batch import intents
 from foretell.gui.evidence import Evidence
 from foretell.gui.final_intents import drags_to_delete, edits_text, names_final, says_final, says_final_in_part
 from foretell.gui.final_labels import is_final_label
@@ -22,13 +21,12 @@ __all__ = ["EVIDENCE", "RiskTier", "is_final", "is_final_label", "is_final_on_pa
 
 EVIDENCE = "irreversible"  # the name under which critics report that the label under the point is final
 MOST_P_BAD = 0.5
-CLICK_PX = 10.0  # a drag that ends as near to where it began is a click
+CLICK_PX = 30.0  # a drag that ends as near to where it began may stay on one button, and is a click of it
 _ACTIVATES = frozenset(("enter", "space"))  # keys that press what has the focus
 _DELETES = frozenset(("delete", "backspace"))
 _FOR_GOOD = frozenset(("shift", "delete"))  # pressed together they delete without a bin
 _WANDERS = frozenset(("tab", "esc", "up", "down", "left", "right", "home", "end", "pageup", "pagedown", "menu"))
 _HARMLESS = frozenset("acvxzyfltkn")  # with ctrl: select, copy, paste, undo, find, open
-_TYPES = ("type", "typing", "enter", "write", "fill", "input", "insert", "paste", "set", "search", "put")
 
 Confirm = Callable[[Observation, Proposal], bool]
 
@@ -50,23 +48,23 @@ class RiskTier:
 
 
 def is_final(proposal: Proposal, evidence: Evidence | None = None) -> bool:
-    """Whether any action of a proposal sends, deletes, pays or overwrites, by what the agent or the page says of it."""
-    said = intents(proposal)
-    if any(_is_said(action, intent) for action, intent in zip(proposal.actions, said, strict=True)):
-        return True
-    if evidence is not None and any(is_final_on_page(action, evidence) for action in proposal.actions):
-        return True
-    # An intent that has no clause for each action may speak of any of them.
-    shared = proposal.intent is not None and len(proposal.actions) > 1 and proposal.intent in said
-    return shared and any(map(presses, proposal.actions)) and says_final_in_part(proposal.intent or "")
+    """Whether any action of a proposal sends, deletes, pays or overwrites, by what the agent or the page says of it.
+
+    What an intent says of a batch may be said of any of its actions.
+    """
+    batch = len(proposal.actions) > 1
+    return any(
+        _is_said(action, proposal.intent, batch) or (evidence is not None and is_final_on_page(action, evidence))
+        for action in proposal.actions
+    )
 
 
 def is_final_on_page(action: Action, evidence: Evidence) -> bool:
     """Whether the page calls what an action presses, by its point or by the focus, something irreversible."""
     here = None
-    if points_at(action):
-        here = evidence.at.get(action.point) if action.point is not None else None
-    elif action.kind is Kind.KEY and _ACTIVATES & _keys(action):
+    if action.point is not None and (points_at(action) or _stays_on_element(action, evidence)):
+        here = evidence.at.get(action.point)
+    elif _presses_focus(action):
         here = evidence.focused
     return here is not None and not here.editable and is_final_label(here.name)
 
@@ -76,7 +74,7 @@ def presses(action: Action) -> bool:
     if points_at(action):
         return True
     if action.kind is Kind.TYPE:
-        return _submits(action)
+        return _submits(action) or _is_blank(action)
     if action.kind is not Kind.KEY:
         return False
     keys = _keys(action)
@@ -98,31 +96,49 @@ def points_at(action: Action) -> bool:
     return action.kind in CLICKS or action.kind is Kind.TYPE
 
 
-def _is_said(action: Action, intent: str | None) -> bool:
+def _is_said(action: Action, intent: str | None, batch: bool) -> bool:
     """Whether an agent says of one action that it cannot be taken back."""
     keys = _keys(action) if action.kind is Kind.KEY else frozenset[str]()
     if keys >= _FOR_GOOD:
         return True
     if not intent:
         return False
+    says = says_final_in_part if batch else says_final
     if action.kind is Kind.DRAG and not points_at(action):
         return drags_to_delete(intent)
-    if not presses(action):
-        return False
     if action.kind is Kind.TYPE:
-        return _is_typing_final(action, intent)
+        return _is_typing_final(action, intent, says)
     if keys & _DELETES and edits_text(intent):
         return False
-    return says_final(intent)
+    return (presses(action) or action.kind in (Kind.KEY, Kind.NAVIGATE)) and says(intent)
 
 
-def _is_typing_final(action: Action, intent: str) -> bool:
+def _is_typing_final(action: Action, intent: str, says: Callable[[str], bool]) -> bool:
     """Whether a text that is typed is sent off for good; the text itself says nothing of that."""
     text = (action.text or "").strip()
     said = intent.replace(text, " ") if len(text) > 1 else intent
-    if not _submits(action):
-        return not said.lower().strip().startswith(_TYPES) and names_final(said)
-    return says_final(said)
+    if _submits(action) or _is_blank(action):
+        return says(said)
+    return names_final(said)
+
+
+def _presses_focus(action: Action) -> bool:
+    """Whether an action presses what has the focus where that is a button: by a key, or by a blank in a text."""
+    if action.kind is Kind.KEY:
+        return bool(_ACTIVATES & _keys(action))
+    return action.kind is Kind.TYPE and action.point is None and any(c.isspace() for c in action.text or "")
+
+
+def _stays_on_element(action: Action, evidence: Evidence) -> bool:
+    """Whether a drag ends on the element that it began on."""
+    if action.kind is not Kind.DRAG or action.point is None or action.to is None:
+        return False
+    here = evidence.at.get(action.point)
+    return here is not None and bool(here.name) and here == evidence.at.get(action.to)
+
+
+def _is_blank(action: Action) -> bool:
+    return bool(action.text) and not (action.text or "").strip()
 
 
 def _submits(action: Action) -> bool:

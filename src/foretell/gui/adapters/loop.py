@@ -6,7 +6,9 @@ order of things is written once, as a generator that asks for each of them; two 
 
 A screen that `looks_again` is looked at once more just before an action at a point is performed: the agent and the
 guard took their time, and a page may have changed meanwhile. Where it has, around one of the points, the same proposal
-is judged once more on the screen as it is now, once in a step.
+is judged once more on the screen as it is now, once in a step. The last look before each press, also of a later action
+of a batch, is taken with the pointer on its target, where the screen can `approach` one. What is new there is judged as
+well; since a pointer and earlier actions change a screen honestly, only an irreversible action is held back for that.
 
 The look after an action waits until the screen has come to rest, where the screen says how long that may take: its
 `settle_s`, which those of Playwright, X11 and adb have.
@@ -25,7 +27,11 @@ from foretell.gui.actions import CLICKS, Action, Kind, Platform, Point
 from foretell.gui.adapters.looking import Look, looked, looked_async
 from foretell.gui.adapters.rest import differs_at
 from foretell.gui.adapters.screen import SPOKEN, AsyncScreen, Screen
+from foretell.gui.batch import intents
+from foretell.gui.evidence import Evidence
 from foretell.gui.observation import Observation, Pixels, Proposal
+from foretell.gui.risk import EVIDENCE as IRREVERSIBLE
+from foretell.gui.risk import is_final
 from foretell.gui.verdict import Verdict
 
 MOST_REVISIONS = 8  # of one step, whatever a guard says: then nothing is performed
@@ -63,6 +69,7 @@ class StepOutcome:
     observation: Observation
     proposals: tuple[Proposal, ...]
     verdicts: tuple[Verdict, ...]
+    cut_short: Verdict | None = None  # why a later action of the batch, and those behind it, were not performed
 
     @property
     def performed(self) -> bool:
@@ -80,11 +87,11 @@ class StepOutcome:
     @property
     def answer(self) -> str | None:
         texts = [action.text for action in self.proposal.actions if action.kind is Kind.ANSWER]
-        return texts[-1] if texts and self.performed else None
+        return texts[-1] if texts and self.performed and self.cut_short is None else None
 
     @property
     def finished(self) -> bool:
-        return self.performed and self.proposal.ends
+        return self.performed and self.cut_short is None and self.proposal.ends
 
     @property
     def acted(self) -> bool:
@@ -100,7 +107,7 @@ def guarded_step(
 
     `last` is what became of the step before, after which the screen may be still at work.
     """
-    course = _course(guard, goal, step, screen.platform)
+    course = _course(guard, goal, step, screen.platform, last)
     wish = next(course)
     while True:
         done: Any = None
@@ -110,6 +117,8 @@ def guarded_step(
                     done = looked(screen, *_after(last))
                 case _Again():
                     done = screen.observe() if _looks_again(screen) else None
+                case _Approach():
+                    done = _approached(screen, wish.point)
                 case _Consult():
                     done = wish.call()
                 case _Ask():
@@ -136,7 +145,7 @@ async def guarded_step_async(
     last: StepOutcome | None = None,
 ) -> StepOutcome:
     """The same, awaited; `propose` may be a coroutine function. The guard thinks in a thread of its own."""
-    course = _course(guard, goal, step, screen.platform)
+    course = _course(guard, goal, step, screen.platform, last)
     wish = next(course)
     while True:
         done: Any = None
@@ -146,6 +155,8 @@ async def guarded_step_async(
                     done = await looked_async(screen, *_after(last))
                 case _Again():
                     done = await screen.observe() if _looks_again(screen) else None
+                case _Approach():
+                    done = await _approached_async(screen, wish.point)
                 case _Consult():
                     done = await asyncio.to_thread(wish.call)
                 case _Ask():
@@ -248,45 +259,90 @@ class _Again:
     pass
 
 
-_Wish = _Look | _Again | _Consult | _Ask | _Gather | _Do
+@dataclass(frozen=True)
+class _Approach:
+    point: Point
+
+
+_Wish = _Look | _Again | _Approach | _Consult | _Ask | _Gather | _Do
 _Course = Generator[_Wish, Any, StepOutcome]
 
 
-def _course(guard: GuardLike, goal: str, step: int, platform: Platform) -> _Course:
+def _course(guard: GuardLike, goal: str, step: int, platform: Platform, last: StepOutcome | None) -> _Course:
     """The order of things."""
     look: Look = yield _Look()
     observation = Observation(goal, look.image, step, platform, settled=look.settled)
     told: str = yield _Consult(lambda: guard.before_action(observation))
+    if last is not None and last.cut_short is not None:
+        told = joined(told, last.cut_short.feedback)
     proposals: list[Proposal] = []
     verdicts: list[Verdict] = []
     looked_again = False
     while not verdicts or (verdicts[-1].intervene and len(proposals) <= MOST_REVISIONS):
         text = joined(told, verdicts[-1].feedback) if verdicts else told
         proposals.append((yield _Ask(observation, text)))
-        points = tuple(action.point for action in proposals[-1].actions if action.point is not None)
+        points = _points(proposals[-1])
         shown = replace(observation, evidence=(yield _Gather(points)))
         verdicts.append((yield _Consult(partial(guard.after_proposal, shown, proposals[-1]))))
-        places = () if looked_again or verdicts[-1].intervene else _places(proposals[-1])
-        now: Pixels | None = (yield _Again()) if places else None
+        places = () if verdicts[-1].intervene else _places(proposals[-1].actions[:1])
+        now: Pixels | None = (yield _Again()) if places and not looked_again else None
         if now is not None and any(differs_at(observation.image, now, place) for place in places):
             looked_again = True  # what moves all the time is judged twice and not for ever
             observation = replace(observation, image=now)
             shown = replace(observation, evidence=(yield _Gather(points)))
             verdicts[-1] = yield _Consult(partial(guard.after_proposal, shown, proposals[-1]))
+        if places and not verdicts[-1].intervene:
+            objection = yield from _last_look(guard, observation, proposals[-1], 0)
+            verdicts[-1] = objection or verdicts[-1]
     performed: list[Action] = []
+    cut_short: Verdict | None = None
     try:
-        for action in () if verdicts[-1].intervene else proposals[-1].actions:
+        for number, action in enumerate(() if verdicts[-1].intervene else proposals[-1].actions):
+            if number and _places((action,)):
+                cut_short = yield from _last_look(guard, observation, proposals[-1], number)
+                if cut_short is not None:
+                    break
             yield _Do(action)
             performed.append(action)
     finally:
         # Also where one of them failed: the guard must know what the screen went through.
         guard.executed(replace(proposals[-1], actions=tuple(performed)))
-    return StepOutcome(observation, tuple(proposals), tuple(verdicts))
+    return StepOutcome(observation, tuple(proposals), tuple(verdicts), cut_short)
 
 
-def _places(proposal: Proposal) -> tuple[Point, ...]:
-    """Where the first action presses: those after it are meant for what it leads to."""
-    first = proposal.actions[0] if proposal.actions else None
+def _last_look(
+    guard: GuardLike, observation: Observation, proposal: Proposal, number: int
+) -> Generator[_Wish, Any, Verdict | None]:
+    """What the guard objects to once the pointer is on the target of an action; None where nothing is new there.
+
+    The agent's words for the others say nothing of this one, and it is judged as it is seen now.
+    """
+    action, intent = proposal.actions[number], intents(proposal)[number]
+    places = _places((action,))
+    now: Pixels | None = yield _Approach(places[0])
+    if now is None or not any(differs_at(observation.image, now, place) for place in places):
+        return None
+    alone = proposal if len(proposal.actions) == 1 else replace(proposal, actions=(action,), intent=intent)
+    evidence: Evidence | None = yield _Gather(_points(alone))
+    shown = replace(observation, image=now, evidence=evidence)
+    verdict: Verdict = yield _Consult(partial(guard.after_proposal, shown, alone))
+    return verdict if verdict.intervene and _is_irreversible(verdict, alone, evidence) else None
+
+
+def _is_irreversible(verdict: Verdict, proposal: Proposal, evidence: Evidence | None) -> bool:
+    by_label = verdict.judgement is not None and IRREVERSIBLE in verdict.judgement.evidence
+    return by_label or is_final(proposal, evidence)
+
+
+def _points(proposal: Proposal) -> tuple[Point, ...]:
+    """What a screen is asked about: where actions press, and where drags end."""
+    points = (point for action in proposal.actions for point in (action.point, action.to) if point is not None)
+    return tuple(dict.fromkeys(points))
+
+
+def _places(actions: Sequence[Action]) -> tuple[Point, ...]:
+    """Where the first of some actions presses."""
+    first = actions[0] if actions else None
     if first is None or first.kind not in CLICKS | {Kind.DRAG, Kind.TYPE}:
         return ()
     return tuple(point for point in (first.point, first.to) if point is not None)
@@ -295,6 +351,24 @@ def _places(proposal: Proposal) -> tuple[Point, ...]:
 def _gather(screen: Any) -> Any:
     """How a screen is asked what it knows of points; None for one that knows pixels only."""
     return getattr(screen, "gather", None)
+
+
+def _approached(screen: Any, point: Point) -> Pixels | None:
+    """The screen with the pointer at a point; None for one that is not looked at again."""
+    if not _looks_again(screen) or (approach := getattr(screen, "approach", None)) is None:
+        return None
+    approach(point)
+    image: Pixels = screen.observe()
+    return image
+
+
+async def _approached_async(screen: Any, point: Point) -> Pixels | None:
+    """The same, awaited."""
+    if not _looks_again(screen) or (approach := getattr(screen, "approach", None)) is None:
+        return None
+    await approach(point)
+    image: Pixels = await screen.observe()
+    return image
 
 
 def _looks_again(screen: Any) -> bool:

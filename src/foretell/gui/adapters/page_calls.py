@@ -15,6 +15,10 @@ SCHEMES = ("http", "https", "about")
 DRAG_STEPS = 12
 TYPE_DELAY_MS = 0.0
 TIMEOUT_MS = 30_000.0  # of an action
+INPUT_MS = 7_000.0  # of a mouse or key event: a page that takes longer over one does not come back from it
+LOADED_MS = 5_000.0  # the most that is waited for the contents of a page that has been opened
+WAITS_FOR_PAGE = "wait_for_load_state"  # the call that may end early
+UNFINISHED = f"the page was opened, and was still being loaded after {LOADED_MS / 1000:g} s"
 OVER_S = 1.0  # beyond what Playwright itself limits, so that its own message comes first
 
 _BUTTONS: Mapping[Kind, tuple[str, int]] = {
@@ -83,12 +87,18 @@ def _calls(
     if kind is Kind.WAIT:
         return [Call("page", "wait_for_timeout", (1000.0 * (WAIT_S if action.seconds is None else action.seconds),))]
     if kind is Kind.NAVIGATE:
-        return [Call("page", "goto", (address(action.text or "", schemes),), {"timeout": timeout_ms})]
+        opened = {"timeout": timeout_ms, "wait_until": "commit"}
+        return [Call("page", "goto", (address(action.text or "", schemes),), opened), _loaded(timeout_ms)]
     if kind is Kind.BACK:
-        return [Call("page", "go_back", (), {"timeout": timeout_ms})]
+        return [Call("page", "go_back", (), {"timeout": timeout_ms, "wait_until": "commit"}), _loaded(timeout_ms)]
     if kind in SPOKEN:
         return []
     raise bad(f"{kind.value} is no action for a page")
+
+
+def _loaded(timeout_ms: float) -> Call:
+    """The wait for a page's contents, not for its pictures: one of them may never come."""
+    return Call("page", WAITS_FOR_PAGE, ("domcontentloaded",), {"timeout": min(timeout_ms, LOADED_MS)})
 
 
 def address(text: str, schemes: Collection[str] = SCHEMES) -> str:
@@ -115,7 +125,9 @@ def to_let_go(calls: Sequence[Call]) -> list[Call]:
 def most_s(call: Call, timeout_ms: float) -> float:
     """The most that a call may take: what an action may, and what it waits or holds a key of its own accord."""
     waits_ms = call.positional[0] if call.method == "wait_for_timeout" else call.named.get("delay", 0.0)
-    return (timeout_ms + float(waits_ms)) / 1000.0 + OVER_S
+    is_event = call.on == "mouse" or (call.on == "keyboard" and call.method != "type")
+    limit_ms = min(timeout_ms, INPUT_MS) if is_event else timeout_ms
+    return (limit_ms + float(waits_ms)) / 1000.0 + OVER_S
 
 
 def part_of(page: Any, call: Call) -> Any:

@@ -18,7 +18,7 @@ ASK_S = 3.0  # the most that one question may take
 WORLD = "foretell"
 
 T = TypeVar("T")
-_Sends = Generator[tuple[str, dict[str, Any]], Any, Any]
+Messages = Generator[tuple[str, dict[str, Any]], Any, Any]
 
 
 @contextmanager
@@ -81,18 +81,25 @@ class PageWorld:
             if not is_chromium(self.page):
                 with _readable():
                     return self.page.evaluate(function, argument)
-            if self._session is None:
-                self._session = self.page.context.new_cdp_session(self.page)
-            try:
-                sends = _asked(function, argument, seconds)
-                wish = next(sends)
-                while True:
-                    wish = sends.send(self._session.send(*wish))
-            except StopIteration as end:
-                return end.value
-            except Exception:
-                self._session = None  # it may have gone with the page; the next question has one of its own
-                raise
+            return self._sent(_asked(function, argument, seconds))
+
+    def send(self, messages: Messages, seconds: float) -> Any:
+        """What Chromium answers to messages of its protocol, which no script of the page notices."""
+        with limited(seconds):
+            return self._sent(messages)
+
+    def _sent(self, messages: Messages) -> Any:
+        if self._session is None:
+            self._session = self.page.context.new_cdp_session(self.page)
+        try:
+            wish = next(messages)
+            while True:
+                wish = messages.send(self._session.send(*wish))
+        except StopIteration as end:
+            return end.value
+        except Exception:
+            self._session = None  # it may have gone with the page; the next question has one of its own
+            raise
 
 
 class AsyncPageWorld:
@@ -109,13 +116,19 @@ class AsyncPageWorld:
         if not is_chromium(self.page):
             with _readable():
                 return await self.page.evaluate(function, argument)
+        return await self._sent(_asked(function, argument, seconds))
+
+    async def send(self, messages: Messages, seconds: float) -> Any:
+        """What Chromium answers to messages of its protocol, which no script of the page notices."""
+        return await limited_async(self._sent(messages), seconds)
+
+    async def _sent(self, messages: Messages) -> Any:
         if self._session is None:
             self._session = await self.page.context.new_cdp_session(self.page)
         try:
-            sends = _asked(function, argument, seconds)
-            wish = next(sends)
+            wish = next(messages)
             while True:
-                wish = sends.send(await self._session.send(*wish))
+                wish = messages.send(await self._session.send(*wish))
         except StopIteration as end:
             return end.value
         except Exception:
@@ -140,7 +153,7 @@ def _readable() -> Iterator[None]:
         raise Error(f"the answer of the page cannot be read ({type(error).__name__})") from None
 
 
-def _asked(function: str, argument: Any, seconds: float) -> _Sends:
+def _asked(function: str, argument: Any, seconds: float) -> Messages:
     """The messages of Chromium's protocol that ask a page's main frame, and its answer."""
     from playwright.sync_api import Error
 

@@ -6,17 +6,20 @@ a page has a time limit: a page whose scripts never end gives no evidence, and n
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
-from foretell.gui.actions import TEXTS, Action, Platform, Point
+from foretell.gui.actions import TEXTS, Action, Kind, Platform, Point
 from foretell.gui.adapters.loop import AsyncGuardedScreen, GuardedScreen, GuardLike
 from foretell.gui.adapters.page_answers import LOADING, SIZE, elements_script, evidence_of, width_of
 from foretell.gui.adapters.page_calls import (
     OVER_S,
     SCHEMES,
     TIMEOUT_MS,
+    UNFINISHED,
+    WAITS_FOR_PAGE,
     Call,
     address,
     calls,
@@ -24,6 +27,7 @@ from foretell.gui.adapters.page_calls import (
     part_of,
     to_let_go,
 )
+from foretell.gui.adapters.page_shots import unnoticed, without_caret
 from foretell.gui.adapters.page_world import ASK_S, AsyncPageWorld, PageWorld, is_chromium, limited, limited_async
 from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import Fault, ScreenError, decode, line_of
@@ -51,6 +55,7 @@ class PlaywrightScreen:
 
     At most `settle_s` are waited after an action until the page has come to rest. With `evidence` the page is asked for
     the elements under the points that an agent proposes: their names, roles, and what keeps them from being acted on.
+    `note` says what the last action has left undone: a page that was opened and is still being loaded.
     """
 
     platform: Platform = "web"
@@ -69,9 +74,12 @@ class PlaywrightScreen:
         self._size: tuple[int, int] | None = None
         self._scale = 1.0
         self._world: PageWorld | None = None
+        self.note = ""
 
     def observe(self) -> Pixels:
         try:
+            # First the picture that no script notices: a frame that was drawn for the other one may still be there.
+            seen = self._unnoticed() if is_chromium(self.page) else None
             try:
                 shot = self._shot()
             except _errors() as error:
@@ -79,11 +87,16 @@ class PlaywrightScreen:
                     raise
                 shot = self._shot()
             image = decode(shot)
-            width = self._width()
+            scale = image.shape[1] / max(1.0, self._width())
+            image = image if seen is None else without_caret(seen, image, scale)
         except _errors() as error:
             raise _failed(error, "the page gives no screenshot") from None
-        self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1.0, width)
+        self._size, self._scale = (image.shape[1], image.shape[0]), scale
         return image
+
+    def approach(self, point: Point) -> None:
+        """Move the pointer to where something is to be pressed, so that what that alone does is seen before."""
+        self.perform(Action(Kind.MOVE, point))
 
     def gather(self, points: Sequence[Point]) -> Evidence | None:
         """What the page says of points of its screenshot; None unless `evidence` is on, or where it does not answer."""
@@ -102,6 +115,10 @@ class PlaywrightScreen:
         except _errors():
             return True
 
+    def _unnoticed(self) -> Pixels:
+        limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
+        return decode(b64decode(self._known_world().send(unnoticed(_view(self.page)), limit_s)))
+
     def _shot(self, **options: Any) -> bytes:
         limit_ms = min(self._timeout_ms, LOOK_MS)
         with limited(limit_ms / 1000.0 + OVER_S):
@@ -117,18 +134,25 @@ class PlaywrightScreen:
         return float(decode(self._shot(scale="css")).shape[1])
 
     def _ask(self, function: str, argument: Any = None) -> Any:
+        return self._known_world().ask(function, argument)
+
+    def _known_world(self) -> PageWorld:
         if self._world is None or self._world.page is not self.page:  # a loop's owner may follow a new tab
             self._world = PageWorld(self.page)
-        return self._world.ask(function, argument)
+        return self._world
 
     def perform(self, action: Action) -> None:
         if self._size is None:
             self.observe()
         wanted = calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms)
+        self.note = ""
         for done, call in enumerate(wanted):
             try:
                 self._call(call, most_s(call, self._timeout_ms))
             except _errors() as error:
+                if call.method == WAITS_FOR_PAGE and is_too_slow(error):
+                    self.note = UNFINISHED
+                    continue
                 for last in to_let_go(wanted[done:]):
                     with suppress(*_errors()):
                         self._call(last, ASK_S)
@@ -158,9 +182,12 @@ class AsyncPlaywrightScreen:
         self._size: tuple[int, int] | None = None
         self._scale = 1.0
         self._world: AsyncPageWorld | None = None
+        self.note = ""
 
     async def observe(self) -> Pixels:
         try:
+            # First the picture that no script notices: a frame that was drawn for the other one may still be there.
+            seen = await self._unnoticed() if is_chromium(self.page) else None
             try:
                 shot = await self._shot()
             except _errors() as error:
@@ -168,11 +195,16 @@ class AsyncPlaywrightScreen:
                     raise
                 shot = await self._shot()
             image = decode(shot)
-            width = await self._width()
+            scale = image.shape[1] / max(1.0, await self._width())
+            image = image if seen is None else without_caret(seen, image, scale)
         except _errors() as error:
             raise _failed(error, "the page gives no screenshot") from None
-        self._size, self._scale = (image.shape[1], image.shape[0]), image.shape[1] / max(1.0, width)
+        self._size, self._scale = (image.shape[1], image.shape[0]), scale
         return image
+
+    async def approach(self, point: Point) -> None:
+        """Move the pointer to where something is to be pressed, so that what that alone does is seen before."""
+        await self.perform(Action(Kind.MOVE, point))
 
     async def gather(self, points: Sequence[Point]) -> Evidence | None:
         """What the page says of points of its screenshot; None unless `evidence` is on, or where it does not answer."""
@@ -191,6 +223,10 @@ class AsyncPlaywrightScreen:
         except _errors():
             return True
 
+    async def _unnoticed(self) -> Pixels:
+        limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
+        return decode(b64decode(await self._known_world().send(unnoticed(_view(self.page)), limit_s)))
+
     async def _shot(self, **options: Any) -> bytes:
         limit_ms = min(self._timeout_ms, LOOK_MS)
         call = self.page.screenshot(type="png", timeout=limit_ms, **options)
@@ -205,18 +241,25 @@ class AsyncPlaywrightScreen:
         return float(decode(await self._shot(scale="css")).shape[1])
 
     async def _ask(self, function: str, argument: Any = None) -> Any:
+        return await self._known_world().ask(function, argument)
+
+    def _known_world(self) -> AsyncPageWorld:
         if self._world is None or self._world.page is not self.page:  # a loop's owner may follow a new tab
             self._world = AsyncPageWorld(self.page)
-        return await self._world.ask(function, argument)
+        return self._world
 
     async def perform(self, action: Action) -> None:
         if self._size is None:
             await self.observe()
         wanted = calls(action, self._size or (1, 1), self._scale, self._schemes, self._timeout_ms)
+        self.note = ""
         for done, call in enumerate(wanted):
             try:
                 await self._call(call, most_s(call, self._timeout_ms))
             except _errors() as error:
+                if call.method == WAITS_FOR_PAGE and is_too_slow(error):
+                    self.note = UNFINISHED
+                    continue
                 for last in to_let_go(wanted[done:]):
                     with suppress(*_errors()):
                         await self._call(last, ASK_S)
@@ -261,6 +304,17 @@ def passing(error: Exception) -> bool:
     return "Unable to capture screenshot" in str(error)
 
 
+def is_too_slow(error: Exception) -> bool:
+    from playwright.sync_api import TimeoutError as TooSlow
+
+    return isinstance(error, TooSlow)
+
+
+def _view(page: Any) -> tuple[float, float] | None:
+    size = page.viewport_size
+    return (float(size["width"]), float(size["height"])) if size else None
+
+
 def _errors() -> tuple[type[Exception], ...]:
     from playwright.sync_api import Error
 
@@ -269,9 +323,7 @@ def _errors() -> tuple[type[Exception], ...]:
 
 def _failed(error: Exception, what: str, action: Action | None = None) -> ScreenError:
     """Playwright's error as ours; where a text was to be typed nothing of what it says is repeated."""
-    from playwright.sync_api import TimeoutError as TooSlow
-
     private = action is not None and action.kind in TEXTS
     said = "" if private else line_of(str(error))
-    fault = Fault.TIMEOUT if isinstance(error, TooSlow) else Fault.FAILED
+    fault = Fault.TIMEOUT if is_too_slow(error) else Fault.FAILED
     return ScreenError(fault, f"{what}{': ' + said if said else ''}")

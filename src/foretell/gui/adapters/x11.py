@@ -90,6 +90,10 @@ class X11Screen:
         self._size = (image.shape[1], image.shape[0])
         return image
 
+    def approach(self, point: Point) -> None:
+        """Move the pointer to where something is to be pressed, so that what that alone does is seen before."""
+        self.perform(Action(Kind.MOVE, point))
+
     def perform(self, action: Action) -> None:
         if self._size is None:
             self.observe()
