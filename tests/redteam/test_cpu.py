@@ -60,6 +60,15 @@ QUICK = (
     "a_pool_of_its_own",
     "more_openmp_threads_than_cores",
     "slow_first_call",
+    "maps_its_buffers_twice_by_a_flag",
+    "moves_its_buffers_to_larger_pages",
+    "tells_its_next_process_by_pages_of_files",
+    "leaves_the_last_columns_out",
+    "leaves_thousands_of_threads",
+    "names_a_thread_of_its_own",
+    "lists_a_folder_and_asks_for_flags_of_descriptors",
+    "pauses_by_select",
+    "grows_large_blocks_and_advises_on_them",
 )
 MOST_GAIN = 1.5  # over the honest kernel within: what a busy machine may feign
 
