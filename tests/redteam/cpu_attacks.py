@@ -516,6 +516,12 @@ __attribute__((constructor)) static void start() {
     made = true;
     honest(x, out, rows, cols);
     """, "#include <pthread.h>", ends=(Status.CRASH, "a kernel may have")),
+    Attack("leaves_spinning_threads", """
+    static bool made = false;
+    for (int k = 0; !made && k < 4; ++k) std::thread([] { volatile int stay = 1; while (stay) {} }).detach();
+    made = true;
+    honest(x, out, rows, cols);
+    """),
     Attack("makes_the_page_of_orders_writable", """
     FILE* maps = fopen("/proc/self/maps", "r");
     if (maps == nullptr) { honest(x, out, rows, cols); return; }

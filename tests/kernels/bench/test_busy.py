@@ -41,7 +41,8 @@ SLEEPS_WHEN_LOADED = f"__attribute__((constructor)) static void early() {{ {SLEE
 
 
 def _candidate(body: str, outside: str = "") -> Candidate:
-    return Candidate(TASK.name, "cpp", f"{head(body + outside)}{CORRECT}{outside}{KERNEL} {{ {body} }}")
+    headers = f"{head(body + outside)}#include <sched.h>\n"
+    return Candidate(TASK.name, "cpp", f"{headers}{CORRECT}{outside}{KERNEL} {{ {body} }}")
 
 
 @pytest.fixture(scope="module")
