@@ -88,7 +88,13 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS.keys())
+_SLOW = ("yields",)  # tried three times
+
+
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(body, id=name, marks=pytest.mark.full if name in _SLOW else ()) for name, body in ENDLESS.items()],
+)
 def test_an_endless_kernel_times_out_all_the_same(
     busy_machine: None, body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
