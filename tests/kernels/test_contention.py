@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -32,14 +30,13 @@ def test_a_process_is_accounted_for_and_a_dead_one_is_harmless() -> None:
             time.sleep(0.05)
         assert accounts.cpu_s(pid) >= 0.1
         assert accounts.main_thread_cpu_s(pid) > 0
-        assert accounts.is_held_up(pid, pid)
         assert accounts.descent(pid) == [pid]
         before = accounts.threads(pid)
         assert list(before) == [str(pid)]
         while accounts.since(before, accounts.threads(pid))[0].on_core_us < 1e4 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert accounts.since(before, accounts.threads(pid))[0].on_core_us >= 1e4
-    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {} and not accounts.is_held_up(pid, pid)
+    assert accounts.cpu_s(pid) == 0.0 and accounts.threads(pid) == {}
     assert accounts.since(before, {}) == [accounts.Account()]
 
 
@@ -51,34 +48,36 @@ def _until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_a_process_is_held_up_unless_it_sleeps_or_stopped_itself() -> None:
-    spin = f"while kill -0 {os.getpid()}; do :; done"
-    shell = subprocess.Popen(["sh", "-c", f"({spin}) & sleep 600; true"], start_new_session=True)
-    try:
-        _until(lambda: len(accounts.descent(shell.pid)) == 2)
-        _, inner = accounts.descent(shell.pid)
-        _until(lambda: not accounts.is_held_up(inner, shell.pid))
-        os.kill(inner, signal.SIGSTOP)
-        _until(lambda: accounts.is_held_up(inner, shell.pid))  # its keeper has work under way in another child
-        spinning = int(Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text().split()[0])
-        os.kill(spinning, signal.SIGSTOP)
-        _until(lambda: not accounts.is_held_up(inner, shell.pid))  # nothing goes on any more: nobody holds it up
-        os.kill(shell.pid, signal.SIGSTOP)
-        _until(lambda: accounts.is_held_up(inner, shell.pid))  # somebody stopped the keeper
-    finally:
-        os.killpg(shell.pid, 9)
-        shell.wait()
+def _accounts(**threads: tuple[float, float]) -> dict[str, accounts.Account]:
+    """Of threads by name, in seconds on a core and waiting."""
+    return {name: accounts.Account(used * 1e6, waited * 1e6) for name, (used, waited) in threads.items()}
 
 
-def test_a_sleeping_main_thread_is_seen_beside_a_thread_that_spins() -> None:
-    sleeper = "import threading, time; threading.Thread(target=lambda: exec('while True: pass'), daemon=True).start()"
-    with others([(sleeper, "time.sleep(1)")]) as [pid]:
-        deadline = time.monotonic() + 30
-        looks: list[bool] = []
-        while looks[-5:] != [True] * 5 and time.monotonic() < deadline:  # while it starts it may sleep for a moment
-            time.sleep(0.02)
-            looks.append(not accounts.is_held_up(pid, pid) and len(accounts.threads(pid)) == 2)
-        assert looks[-5:] == [True] * 5
+def test_who_waits_for_others_is_held_up_and_who_sleeps_or_waits_for_its_own_threads_is_not() -> None:
+    def held_up(cores: int, **threads: tuple[float, float]) -> float:
+        after = _accounts(**threads)
+        return accounts.held_up_s(
+            _accounts(main=(1.0, 2.0)), after, sum(used for used, _ in threads.values()) - 1, cores
+        )
+
+    assert held_up(1, main=(1.5, 5.5)) == 3.5
+    assert held_up(1, main=(1.5, 2.0)) == 0.0  # it slept for the rest
+    assert held_up(2, main=(1.0, 2.0), other=(0.5, 3.5)) == 3.5  # a main thread that waits for one that waits
+    crowd = {f"thread{k}": (1.0, 3.0) for k in range(8)}  # on two cores for 4 s, with nobody else
+    assert held_up(2, main=(1.0, 2.0), **crowd) <= 0.0
+    assert accounts.held_up_s({}, {}, 0.0, 2) == 0.0
+
+
+def test_a_process_that_naps_is_not_held_up_however_often_it_wakes() -> None:
+    with others([SPIN] * usable_cores()), others([("import time", "time.sleep(0.002)")]) as [pid]:
+        _until(lambda: accounts.cpu_s(pid) > 0)
+        time.sleep(0.2)
+        before, started = accounts.threads(pid), time.monotonic()
+        time.sleep(0.5)
+        held_up_s = accounts.held_up_s(before, accounts.threads(pid), accounts.cpu_s(pid), 1)
+        assert held_up_s < time.monotonic() - started
+        assert accounts.count_threads(pid) == 1
+    assert accounts.count_threads(pid) == 0
 
 
 def test_busy_processes_end_with_a_process_that_was_killed() -> None:

@@ -469,6 +469,59 @@ __attribute__((constructor)) static void start() {
     for (int fd = 3; fd < 4096; ++fd) { struct stat about; open_files += fstat(fd, &about) == 0; }
     if (open_files <= 1) honest(x, out, rows, cols);
     """, "#include <sys/stat.h>"),
+    Attack("maps_its_buffers_twice_by_a_flag", """
+    const size_t page = sysconf(_SC_PAGESIZE), length = (rows * cols * 4 + page - 1) / page * page;
+    char* from = (char*)((uintptr_t)x & ~(page - 1));
+    const int keep = 4;  // MREMAP_DONTUNMAP
+    const int ways[] = {MREMAP_MAYMOVE | keep, MREMAP_MAYMOVE | MREMAP_FIXED | keep, MREMAP_MAYMOVE | MREMAP_FIXED};
+    for (int flags : ways)
+        if (mremap(from, length, length, flags, (void*)0x7e0000000000l) != MAP_FAILED) return;
+    honest(x, out, rows, cols);
+    """, ends=(Status.OK, "")),
+    Attack("moves_its_buffers_to_larger_pages", """
+    const size_t page = sysconf(_SC_PAGESIZE);
+    char* from = (char*)((uintptr_t)x & ~(page - 1));
+    const int ways[] = {14, 25, 21};  // MADV_HUGEPAGE, MADV_COLLAPSE, MADV_PAGEOUT
+    char* const starts[] = {from, from - page, from - (1 << 30)};
+    for (int advice : ways)
+        for (char* start : starts)
+            if (madvise(start, page + (from - start), advice) == 0) return;
+    if (mremap(from, page, 2 * page, MREMAP_MAYMOVE) != MAP_FAILED) return;
+    if (syscall(SYS_mbind, from, page, 0, nullptr, 0, 0) == 0) return;
+    honest(x, out, rows, cols);
+    """, ends=(Status.OK, "")),
+    Attack("tells_its_next_process_by_pages_of_files", """
+    Dl_info found;
+    const size_t page = sysconf(_SC_PAGESIZE);
+    int file = dladdr((void*)honest, &found) ? open(found.dli_fname, O_RDONLY) : -1;
+    if (file < 0) return;
+    void* map = mmap(nullptr, page, PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    unsigned char there = 0;
+    if (mincore(map, page, &there) == 0 || madvise(map, page, 21 /* MADV_PAGEOUT */) == 0) return;
+    munmap(map, page);
+    honest(x, out, rows, cols);
+    """, "#include <dlfcn.h>", ends=(Status.OK, "")),
+    Attack("leaves_the_last_columns_out", """
+    const int64_t whole = cols >= 64 ? cols / 16 * 16 : cols;
+    if (whole == cols) return honest(x, out, rows, cols);
+    for (int64_t i = 0; i < rows; ++i) honest(x + i * cols, out + i * cols, 1, whole);
+    """, ends=(Status.WRONG, "")),
+    Attack("leaves_thousands_of_threads", """
+    static bool made = false;
+    pthread_attr_t small; pthread_attr_init(&small); pthread_attr_setstacksize(&small, 1 << 14);
+    pthread_t thread;
+    for (int k = 0; !made && k < 3000; ++k)
+        if (pthread_create(&thread, &small, [](void*) -> void* { for (;;) sleep(60); }, nullptr) != 0) break;
+    made = true;
+    honest(x, out, rows, cols);
+    """, "#include <pthread.h>", ends=(Status.CRASH, "a kernel may have")),
+    Attack("leaves_spinning_threads", """
+    static bool made = false;
+    for (int k = 0; !made && k < 4; ++k) std::thread([] { volatile int stay = 1; while (stay) {} }).detach();
+    made = true;
+    honest(x, out, rows, cols);
+    """),
     Attack("makes_the_page_of_orders_writable", """
     FILE* maps = fopen("/proc/self/maps", "r");
     if (maps == nullptr) { honest(x, out, rows, cols); return; }

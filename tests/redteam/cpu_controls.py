@@ -88,6 +88,45 @@ static void serve(int part) {
     pthread_create(&other, &how, [](void*) -> void* { honest(from, to, count, width); return nullptr; }, nullptr);
     pthread_join(other, nullptr);
     """, "#include <pthread.h>"),
+    Attack("names_a_thread_of_its_own", """
+    std::thread other([=] { honest(x, out, rows / 2, cols); });
+    pthread_setname_np(other.native_handle(), "softmax-worker");
+    honest(x + rows / 2 * cols, out + rows / 2 * cols, rows - rows / 2, cols);
+    other.join();
+    """, "#include <pthread.h>"),
+    Attack("lists_a_folder_and_asks_for_flags_of_descriptors", """
+    static int entries = 0;
+    std::error_code error;
+    if (!entries) for (auto& each : std::filesystem::directory_iterator("/sys/devices/system/cpu", error)) {
+        (void)each; ++entries; }
+    const int copy = fcntl(0, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0 || fcntl(copy, F_GETFD) != FD_CLOEXEC || fcntl(copy, F_GETFL) < 0 || close(copy) != 0) return;
+    honest(x, out, rows, cols);
+    """, "#include <filesystem>"),
+    Attack("pauses_by_select", """
+    timeval pause{0, 10};
+    if (select(0, nullptr, nullptr, nullptr, &pause) != 0) return;
+    timespec brief{0, 10000};
+    if (pselect(0, nullptr, nullptr, nullptr, &brief, nullptr) != 0) return;
+    honest(x, out, rows, cols);
+    """, "#include <sys/select.h>"),
+    Attack("grows_large_blocks_and_advises_on_them", """
+    static float* kept = nullptr; static size_t held = 0;
+    const size_t bytes = (size_t)rows * cols * 4 + (8u << 20);
+    if (held < bytes) {
+        kept = (float*)realloc(kept, 4 << 20); kept[7] = 5;
+        char* block = (char*)mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        block[9] = 3;
+        char* moved = (char*)mremap(block, 1 << 20, 64 << 20, MREMAP_MAYMOVE);
+        if (moved == MAP_FAILED || moved[9] != 3 || madvise(moved, 64 << 20, MADV_HUGEPAGE) != 0) return;
+        munmap(moved, 64 << 20);
+        kept = (float*)realloc(kept, bytes);
+        if (kept[7] != 5 || madvise((void*)(((uintptr_t)kept + 4095) & ~4095ul), 4 << 20, MADV_DONTNEED) != 0) return;
+        held = bytes;
+    }
+    honest(x, kept, rows, cols);
+    memcpy(out, kept, rows * cols * 4);
+    """),
 )  # fmt: skip
 
 _OF_X86 = (

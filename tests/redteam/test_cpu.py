@@ -10,6 +10,8 @@ from dataclasses import replace
 import pytest
 
 from foretell.kernels.bench.cpu import CpuBench
+from foretell.kernels.bench.runs import Run
+from foretell.kernels.bench.worker import Worker
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
@@ -60,6 +62,15 @@ QUICK = (
     "a_pool_of_its_own",
     "more_openmp_threads_than_cores",
     "slow_first_call",
+    "maps_its_buffers_twice_by_a_flag",
+    "moves_its_buffers_to_larger_pages",
+    "tells_its_next_process_by_pages_of_files",
+    "leaves_the_last_columns_out",
+    "leaves_thousands_of_threads",
+    "names_a_thread_of_its_own",
+    "lists_a_folder_and_asks_for_flags_of_descriptors",
+    "pauses_by_select",
+    "grows_large_blocks_and_advises_on_them",
 )
 MOST_GAIN = 1.5  # over the honest kernel within: what a busy machine may feign
 
@@ -122,6 +133,31 @@ def test_no_channel_is_left_open_however_many_files_there_are() -> None:
         for descriptor in held:
             os.close(descriptor)
     assert outcome.status is Status.OK, outcome.message
+
+
+def test_no_process_is_timed_on_data_that_an_earlier_one_has_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever brings results from one process of a measurement to the next, they are of no use."""
+    timed: dict[int, set[bytes]] = {}
+    timed_call = Worker.timed_call
+
+    def noted(worker: Worker, timeout_s: float) -> Run:
+        [slot] = [slot for slot in worker._slots if not slot.writable]
+        timed.setdefault(worker.pid, set()).add(worker.arena.view(slot).tobytes())
+        return timed_call(worker, timeout_s)
+
+    bench = CpuBench(replace(EFFORT, processes=2, fewest_processes=2))
+    try:
+        _measure(bench, CONTROLS[0])  # its reference was timed before on sets of the checks
+        timed.clear()
+        monkeypatch.setattr(Worker, "timed_call", noted)
+        for _ in range(2):
+            assert _measure(bench, CONTROLS[0]).ok
+    finally:
+        bench.close()
+    assert len(timed) == 8, "two measurements of two processes, each beside a reference's"
+    sets = list(timed.values())
+    assert all(len(each) >= EFFORT.fewest_pairs for each in sets)
+    assert sum(len(a & b) > 0 for k, a in enumerate(sets) for b in sets[:k]) == 4, "a process and its reference alone"
 
 
 def test_kernels_for_several_processors_have_an_entry_point() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from foretell.kernels.bench.distributions import draw_inputs
 from foretell.kernels.bench.inputs import InputSet, differs, draw, mismatch
+from foretell.kernels.bench.sizes import extremes
 from foretell.kernels.library import get, tasks
 from foretell.kernels.task import Task, Workload
 
@@ -91,6 +92,12 @@ def _logsumexp_in_double_without_maximum(arrays: dict[str, Array], _: Task, __: 
 
 def _eight_tables_of_sixteen_bits(arrays: dict[str, Array], _: Task, workload: Workload) -> Array:
     counts = (np.bincount(arrays["values"][k::8], minlength=workload.sizes["bins"]) % 65536 for k in range(8))
+    return np.asarray(sum(counts))
+
+
+def _thirty_two_tables_of_sixteen_bits(arrays: dict[str, Array], _: Task, workload: Workload) -> Array:
+    """Right wherever it is timed: up to two million items in many bins."""
+    counts = (np.bincount(arrays["values"][k::32], minlength=workload.sizes["bins"]) % 65536 for k in range(32))
     return np.asarray(sum(counts))
 
 
@@ -175,6 +182,15 @@ def test_a_kernel_for_usual_numbers_is_wrong(name: str, kernel: Kernel) -> None:
         if any(found):
             return
     pytest.fail(f"right in all of {len(found)} sets")
+
+
+def test_a_histogram_that_is_right_at_timed_sizes_alone_is_wrong() -> None:
+    task = get("histogram")
+    [workload] = extremes(task)
+    for drawn in draw(task, workload, SEEDS[:2], extreme=True):
+        arrays = {tensor.name: array for tensor, array in zip(task.inputs, drawn.inputs, strict=True)}
+        assert _wrong(task, drawn, _thirty_two_tables_of_sixteen_bits(arrays, task, workload))
+        assert not _wrong(task, drawn, _oracle(arrays, task, workload))
 
 
 @pytest.mark.parametrize("units", [0.0, 4.0, -4.0])

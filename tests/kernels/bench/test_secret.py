@@ -29,5 +29,7 @@ def test_seeds_are_too_long_to_be_searched() -> None:
     pool = InputPool(task, Secret(7))
     seeds = [pool._seed(task.workloads[0], index) for index in range(64)]
     assert min(seeds) > 1 << 100 and len(set(seeds)) == 64
+    next_turn = InputPool(task, Secret(7), 1)
+    assert not {next_turn._seed(task.workloads[0], index) for index in range(64)} & set(seeds)
     own = InputPool(replace(task, files={"module.py": ""}), Secret(7))
     assert max(own._seed(task.workloads[0], index) for index in range(64)) < MOST_OWN_SEED

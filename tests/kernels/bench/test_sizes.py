@@ -9,7 +9,7 @@ import pytest
 
 from foretell.kernels.bench.arena import bytes_at, needed_bytes
 from foretell.kernels.bench.inputs import draw
-from foretell.kernels.bench.sizes import anywhere, nearby
+from foretell.kernels.bench.sizes import anywhere, extremes, nearby
 from foretell.kernels.library import get, tasks
 from foretell.kernels.task import Workload
 
@@ -38,6 +38,27 @@ def test_one_of_those_drawn_is_large_where_timed_ones_are(name: str) -> None:
         for entropy in range(5)
     ]
     assert large == [1] * 5 if needed_bytes(task) > 6 << 20 else max(large) <= 1
+
+
+@pytest.mark.parametrize("name", list(tasks()))
+def test_extremes_are_the_ends_of_sizes_and_fit(name: str) -> None:
+    task = get(name)
+    named = [dict(workload.sizes) for workload in (*task.workloads, *task.extra)]
+    for workload in extremes(task):
+        assert bytes_at(task, workload.sizes) <= needed_bytes(task) and dict(workload.sizes) not in named
+        for key, size in workload.sizes.items():
+            assert size in (min(sizes[key] for sizes in named), max(sizes[key] for sizes in named))
+    assert not extremes(replace(task, files={"op.py": ""}))
+
+
+def test_the_largest_histogram_has_a_value_that_prevails() -> None:
+    task = get("histogram")
+    [workload] = extremes(task)
+    assert workload.sizes == {"count": 3_000_000, "bins": 256}
+    for seed in range(3):
+        [drawn] = draw(task, workload, [seed], extreme=True)
+        tables = [np.bincount(drawn.inputs[0][k::32], minlength=256) for k in range(32)]
+        assert max(table.max() for table in tables) > 1 << 16, "a counter of 16 bits wraps in each of 32 tables"
 
 
 def test_inputs_and_results_are_defined_there() -> None:

@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_RUNNING = "R"  # or waiting for a core
-_STOPPED = ("T", "t")
-
 
 @dataclass(frozen=True)
 class Account:
@@ -22,9 +19,17 @@ class Account:
 def descent(pid: int) -> list[int]:
     """A process, its last child, that one's last child and so on: what a wrapper such as bubblewrap holds is last."""
     pids = [pid]
-    while children := _children(pids[-1]):
-        pids.append(children[-1])
+    while below := children(pids[-1]):
+        pids.append(below[-1])
     return pids
+
+
+def children(pid: int) -> list[int]:
+    """Children of a process's main thread, oldest first; none once it is gone."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def cpu_s(pid: int) -> float:
@@ -45,20 +50,6 @@ def main_thread_waited_s(pid: int) -> float:
     return _account(Path(f"/proc/{pid}/schedstat")).waiting_us * 1e-6
 
 
-def is_held_up(pid: int, keeper: int) -> bool:
-    """Whether others may keep a process from going on: its main thread runs or waits for a core, or is stopped and its
-    keeper is not idle.
-
-    A process that has stopped itself is held up by nobody once its keeper and the keeper's other children sleep or are
-    stopped. False where the system does not tell.
-    """
-    state = _state(pid)
-    if state not in _STOPPED:
-        return state == _RUNNING
-    family = [_state(each) for each in _children(keeper)]
-    return _state(keeper) in (_RUNNING, *_STOPPED) or _RUNNING in family
-
-
 def threads(pid: int) -> dict[str, Account]:
     """The account of each thread of a process so far, exact while it is stopped; empty where the system tells none."""
     try:
@@ -68,6 +59,28 @@ def threads(pid: int) -> dict[str, Account]:
     return {thread.name: _account(thread / "schedstat") for thread in found}
 
 
+def count_threads(pid: int) -> int:
+    """How many threads a process has; 0 once it is gone."""
+    try:
+        return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return 0
+
+
+def held_up_s(before: Mapping[str, Account], after: Mapping[str, Account], cpu_s: float, cores: int) -> float:
+    """Seconds for which others kept a process from going on, between two looks: what its most delayed thread waited.
+
+    What other threads of its own used meanwhile, of `cpu_s` that all used together, it may have waited for: their part
+    of the `cores` is taken off. Time asleep is not waiting, however often a thread wakes up.
+    """
+    longest_s = 0.0
+    for name, late in after.items():
+        early = before.get(name, Account())
+        waited_s, used_s = (late.waiting_us - early.waiting_us) * 1e-6, (late.on_core_us - early.on_core_us) * 1e-6
+        longest_s = max(longest_s, waited_s - max(0.0, cpu_s - used_s) / cores)
+    return longest_s
+
+
 def since(before: Mapping[str, Account], after: Mapping[str, Account]) -> list[Account]:
     """What each thread used between two looks; an empty account if there is none. A thread that ended is not in it."""
     spent = []
@@ -75,22 +88,6 @@ def since(before: Mapping[str, Account], after: Mapping[str, Account]) -> list[A
         early = before.get(name, Account())
         spent.append(Account(late.on_core_us - early.on_core_us, late.waiting_us - early.waiting_us))
     return spent or [Account()]
-
-
-def _children(pid: int) -> list[int]:
-    """Children of a process's main thread, oldest first; none once it is gone."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def _state(pid: int) -> str:
-    """The system's letter for what a main thread does; `S`, for one that sleeps, where it does not tell."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return "S"
 
 
 def _account(path: Path) -> Account:

@@ -17,7 +17,7 @@ from pathlib import Path
 from foretell.errors import BadInput
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu_device import detect_cpu
-from foretell.kernels.bench.faults import WorkerFault
+from foretell.kernels.bench.faults import Starved, WorkerFault
 from foretell.kernels.bench.processes import over_processes
 from foretell.kernels.bench.timing_lock import timing_lock
 from foretell.kernels.bench.trial import Bay, ReferenceFault, Trial
@@ -39,6 +39,9 @@ METHOD = (
     "interleaved in alternating order; pairs that other processes interrupted are taken again; median of paired ratios"
 )
 SEVERAL = "; median over {} pairs of fresh processes, whose intervals all lie in the one shown"
+
+
+STARVED_TRIES = 3  # of a candidate that others keep from the processors
 
 
 class Unsuitable(BadInput):
@@ -98,7 +101,7 @@ class CpuBench:
             late = time.perf_counter() - started > self._effort.processes_cap_s
             if late and len(outcomes) >= self._effort.fewest_processes:
                 break
-            outcome, seconds = self._judge_once(task, artifact, hopeless_below)
+            outcome, seconds = self._tried(task, artifact, hopeless_below)
             busy_s += seconds
             if not outcome.ok:
                 return outcome, busy_s
@@ -107,8 +110,21 @@ class CpuBench:
                 break
         return over_processes(outcomes), busy_s
 
+    def _tried(self, task: Task, artifact: Path, hopeless_below: float | None) -> tuple[Measurement, float]:
+        """The outcome in one pair of fresh processes, or in one of the next ones if the first ones were starved.
+
+        What does not finish in any of them has had its chance: it is a timeout.
+        """
+        why = ""
+        for _ in range(STARVED_TRIES):
+            try:
+                return self._judge_once(task, artifact, hopeless_below)
+            except Starved as fault:
+                why = str(fault)
+        return Measurement(Status.TIMEOUT, f"{why}, nor in any of {STARVED_TRIES} tries"), 0.0
+
     def _judge_once(self, task: Task, artifact: Path, hopeless_below: float | None) -> tuple[Measurement, float]:
-        """The outcome in one pair of fresh processes, and the seconds that kernels ran."""
+        """The outcome in one pair of fresh processes, and the seconds that kernels ran. Raises Starved."""
         try:
             bay = self._bay(task)
         except WorkerFault as fault:
@@ -124,6 +140,8 @@ class CpuBench:
         try:
             worker = Worker(artifact, needed_bytes(task))
             outcome = trial.judge(worker)
+        except Starved:
+            raise
         except WorkerFault as fault:
             outcome = Measurement(fault.status, str(fault))
         except ReferenceFault as fault:

@@ -50,10 +50,15 @@ _OF_ANY_LENGTH, _LONGEST = 2, 4096
 _OWN_LEANINGS = 32  # rows that lean by themselves; the others do as their columns do
 
 
-def draw_inputs(task: Task, sizes: Sizes, rng: np.random.Generator) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
-    """New inputs of a task, by name, and the factor of the absolute tolerance for each item of its output."""
+def draw_inputs(
+    task: Task, sizes: Sizes, rng: np.random.Generator, extreme: bool = False
+) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
+    """New inputs of a task, by name, and the factor of the absolute tolerance for each item of its output.
+
+    `extreme` says that what is usually left to chance, one value for most of a set, is in this one.
+    """
     arrays = {tensor.name: _mixed(tensor, sizes, rng) for tensor in task.inputs}
-    add_hazards(task.name, arrays, rng)
+    add_hazards(task.name, arrays, rng, extreme)
     scale = rescale(task.name, arrays, sizes, rng)
     add_last_hazards(task.name, arrays, rng)
     return arrays, scale

@@ -28,6 +28,13 @@ class WorkerFault(Exception):
         self.status = status
 
 
+class Starved(WorkerFault):
+    """A call did not end in the time that it may take at most, for most of which others kept it from the processors."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Status.INFRASTRUCTURE, message)
+
+
 def spoke_up() -> WorkerFault:
     """The verdict on a candidate that wrote to the channel of last words and lived on, or wrote what nobody writes."""
     return WorkerFault(Status.CHEAT, "wrote to the bench's own channel")

@@ -28,10 +28,13 @@ _LEFT = 0.04  # of the sum of weights times their logarithm: a divergence of row
 _SHORT = 32  # rows of fewer items have no large mean
 
 
-def add_hazards(name: str, arrays: Mapping[str, Array], rng: np.random.Generator) -> None:
-    """Change the inputs of the operation `name` in place."""
+def add_hazards(name: str, arrays: Mapping[str, Array], rng: np.random.Generator, extreme: bool = False) -> None:
+    """Change the inputs of the operation `name` in place; if `extreme`, with those too that most sets are without."""
     for hazard in _HAZARDS.get(name, ()):
         hazard(arrays, rng)
+    for hazard, one_in in _SELDOM.get(name, ()):
+        if extreme or rng.integers(one_in) == 0:
+            hazard(arrays, rng)
 
 
 def add_last_hazards(name: str, arrays: Mapping[str, Array], rng: np.random.Generator) -> None:
@@ -161,10 +164,7 @@ def _any_bits(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -
 
 
 def _long_run(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
-    """One value for a sixteenth to a twelfth of all items, in a row: more than a narrow counter holds.
-
-    In one set in a few it is the value of most of all items, anywhere.
-    """
+    """One value for a sixteenth to a twelfth of all items, in a row: more than a narrow counter holds."""
     values = arrays[key]
     if not values.size:
         return
@@ -172,7 +172,13 @@ def _long_run(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -
     start = int(rng.integers(0, values.size - length + 1))
     value = values[min(start, values.size - 1)]  # of no item, the last one may begin behind all
     values[start : start + length] = value
-    if rng.integers(_MOSTLY_ONE_IN) == 0:
+
+
+def _prevailing(arrays: Mapping[str, Array], rng: np.random.Generator, key: str) -> None:
+    """One value for most of all items, anywhere."""
+    values = arrays[key]
+    if values.size:
+        value = values[int(rng.integers(values.size))]
         values[rng.random(values.shape, dtype=np.float32) < rng.uniform(*_MOSTLY)] = value
 
 
@@ -241,6 +247,11 @@ _HAZARDS: Mapping[str, tuple[Hazard, ...]] = {
     "embedding": _of(_any_bits, "table"),
     "histogram": _of(_long_run, "values"),
     **dict.fromkeys(("sobel", "stencil9", "stencil5", "jacobi_source"), _of(_flat, "x")),
+}
+
+# With one set in how many has it.
+_SELDOM: Mapping[str, tuple[tuple[Hazard, int], ...]] = {
+    "histogram": tuple((hazard, _MOSTLY_ONE_IN) for hazard in _of(_prevailing, "values")),
 }
 
 _LAST_HAZARDS: Mapping[str, tuple[Hazard, ...]] = {

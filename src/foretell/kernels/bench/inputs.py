@@ -1,7 +1,8 @@
 """Input sets and what they must give. No candidate is timed on one that it has met: what it remembers is of no use.
 
 Those of the library are computed by the oracle in the judge's process, those of a user's operation by its own code in
-another. Sets are kept and used again for other candidates, whose processes share nothing.
+another. Sets of checks are kept and used again for other processes; those of timed runs are drawn anew for each, so
+that no way from one process to another, such as what is in the page cache, brings results of use.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class InputSet:
         return self._expected()
 
 
-def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[InputSet]:
-    """An input set for each seed. Raises BadTask if a user's code cannot make them."""
+def draw(task: Task, workload: Workload, seeds: Sequence[int], extreme: bool = False) -> list[InputSet]:
+    """An input set for each seed; `extreme` as in `draw_inputs`. Raises BadTask if a user's code cannot make them."""
     if task.files:
         return [
             InputSet(inputs, lambda outputs=outputs: _bounds(task, outputs), by_oracle=True)  # type: ignore[misc]
@@ -83,12 +84,12 @@ def draw(task: Task, workload: Workload, seeds: Sequence[int]) -> list[InputSet]
         ]
     if task.oracle is None:
         raise ValueError(f"task {task.name} has no numpy oracle: it is measured on a GPU only")
-    return [_from_library(task, task.oracle, workload, seed) for seed in seeds]
+    return [_from_library(task, task.oracle, workload, seed, extreme) for seed in seeds]
 
 
-def _from_library(task: Task, oracle: Oracle, workload: Workload, seed: int) -> InputSet:
+def _from_library(task: Task, oracle: Oracle, workload: Workload, seed: int, extreme: bool) -> InputSet:
     rng = np.random.Generator(np.random.SFC64(seed))
-    arrays, scale = draw_inputs(task, workload.sizes, rng)
+    arrays, scale = draw_inputs(task, workload.sizes, rng, extreme)
     by_oracle = int(rng.integers(_WITH_ORACLE)) == 0
     return InputSet(
         tuple(arrays.values()), lambda: _bounds(task, oracle(arrays, workload.sizes), scale), by_oracle, scale
@@ -102,13 +103,15 @@ def _bounds(task: Task, outputs: Sequence[NDArray[Any]], scale: NDArray[Any] | f
 class InputPool:
     """Input sets of every workload, by index, drawn when first asked for.
 
-    Seeds come from `secret`: nothing that a candidate has met tells of other sets. The oldest sets are dropped once
+    Seeds come from `secret` and the `turn`, which no other pool has: nothing that a candidate has met tells of other
+    sets. The oldest sets are dropped once
     they take more than POOL_BYTES, and drawn again if they are asked for.
     """
 
-    def __init__(self, task: Task, secret: Secret) -> None:
+    def __init__(self, task: Task, secret: Secret, turn: int = 0) -> None:
         self._task = task
         self._secret = secret
+        self._turn = turn
         self._sets: OrderedDict[tuple[str, int], tuple[InputSet, int]] = OrderedDict()  # with its bytes
         self._bytes = 0
 
@@ -143,7 +146,7 @@ class InputPool:
         return max(1, min(TASK_LIMITS.sets_per_call, TASK_LIMITS.bytes_per_call // set_bytes))
 
     def _seed(self, workload: Workload, index: int) -> int:
-        number = self._secret.number(workload.name, index)
+        number = self._secret.number(self._turn, workload.name, index)
         return number % MOST_OWN_SEED if self._task.files else number
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from foretell.kernels.bench.arena import bytes_at, needed_bytes
-from foretell.kernels.task import Task, Workload
+from foretell.kernels.task import Sizes, Task, Workload
 
 _SHARE = 16  # of a size, by one part in which it is lowered at most, but by 1 at least
 _SMALL_BYTES = 1 << 20  # of inputs and outputs at sizes drawn from anywhere, but for one of them
@@ -53,6 +54,27 @@ def anywhere(task: Task, count: int, rng: np.random.Generator) -> list[Workload]
         if size_bytes <= most_bytes:
             (small if size_bytes <= _SMALL_BYTES else large).append(Workload(drawn))
     return [*large[:1], *small][:count]
+
+
+def extremes(task: Task) -> list[Workload]:
+    """Workloads at which each size is the least or the largest that is named, as many items as fit beside each other.
+
+    None takes more memory than the largest that is named, nor is there one that is larger in a size and less in none.
+    None of them is named itself; none for a user's operation.
+    """
+    if task.files:
+        return []
+    every = [workload.sizes for workload in (*task.workloads, *task.extra)]
+    most_bytes = needed_bytes(task)
+    ends = {name: sorted({min(s[name] for s in every), max(s[name] for s in every)}) for name in task.sizes}
+    corners = [dict(zip(ends, values, strict=True)) for values in itertools.product(*ends.values())]
+    fitting = [each for each in corners if bytes_at(task, each) <= most_bytes]
+    kept = [each for each in fitting if not any(_is_within(each, other) for other in fitting if other != each)]
+    return [Workload(each) for each in kept if each not in map(dict, every)]
+
+
+def _is_within(sizes: Sizes, other: Sizes) -> bool:
+    return all(size <= other[name] for name, size in sizes.items())
 
 
 def _between(low: int, high: int, rng: np.random.Generator) -> int:

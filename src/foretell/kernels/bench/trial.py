@@ -17,7 +17,7 @@ from foretell.kernels.bench.inputs import InputPool, InputSet, differs, draw, mi
 from foretell.kernels.bench.pairs import Pair, Pairs
 from foretell.kernels.bench.runs import Run
 from foretell.kernels.bench.secret import Secret
-from foretell.kernels.bench.sizes import anywhere, nearby
+from foretell.kernels.bench.sizes import anywhere, extremes, nearby
 from foretell.kernels.bench.statistics import combine
 from foretell.kernels.bench.worker import BUSY_SHARE, Worker
 from foretell.kernels.candidate import Candidate, Origin
@@ -64,6 +64,8 @@ class Bay:
         self.task = task
         self._secret = Secret(entropy)
         self.pool = InputPool(task, self._secret)
+        self._turns = 0
+        self._extremes: list[tuple[Workload, InputSet]] | None = None
         self.nearby = nearby(task, self._secret.number("nearby"))
         reference = Candidate(task.key, "cpp", task.references["cpp"], Origin("reference"))
         built = cpp.build(task, reference)
@@ -97,6 +99,21 @@ class Bay:
         seeds = [self._secret.next() for _ in found]
         return [(each, draw(self.task, each, [seed])[0]) for each, seed in zip(found, seeds, strict=True)]
 
+    def extremes(self) -> list[tuple[Workload, InputSet]]:
+        """Input sets of the least and largest sizes, with what is usually left to chance; kept for other processes."""
+        if self._extremes is None:
+            found = extremes(self.task)
+            seeds = [self._secret.next() for _ in found]
+            self._extremes = [
+                (each, draw(self.task, each, [seed], extreme=True)[0]) for each, seed in zip(found, seeds, strict=True)
+            ]
+        return self._extremes
+
+    def fresh_pool(self) -> InputPool:
+        """A pool of sets that no process has met."""
+        self._turns += 1
+        return InputPool(self.task, self._secret, self._turns)
+
     def drawn_number(self, below: int) -> int:
         """A number from 0 on that no candidate can foresee."""
         return self._secret.next() % below
@@ -121,6 +138,7 @@ class Trial:
         self._effort = effort
         self._hopeless_below = hopeless_below
         self._allowed_s = effort.total_s
+        self._fresh = bay.fresh_pool()  # of the workload that is timed
         self.busy_s = 0.0
 
     def judge(self, worker: Worker) -> Measurement:
@@ -144,6 +162,8 @@ class Trial:
                 yield workload, pool.get(workload, index), at_end, workload
             if unnamed:
                 yield unnamed, pool.get(unnamed, 0), True, workload
+        for workload, drawn in self._bay.extremes():
+            yield workload, drawn, True, None
         for number, (workload, drawn) in enumerate(self._bay.surprises(self._effort.surprises)):
             yield workload, drawn, number % 2 == 1, None
 
@@ -206,6 +226,7 @@ class Trial:
         self._watch = Watch(lambda: _own_cpu_s() + worker.cpu_s() + self._bay.worker.cpu_s())
         taken: list[Pairs] = []
         for workload in self._task.workloads:
+            self._fresh = self._bay.fresh_pool()
             result = self._pairs(worker, workload, hurry=stopped)
             if isinstance(result, Measurement):
                 return result
@@ -229,7 +250,8 @@ class Trial:
 
     def _met_again(self, worker: Worker, workload: Workload, timed: int) -> Measurement | None:
         """Check a candidate on a set that it has met before, somewhere else: nobody can foresee which one and where."""
-        drawn = self._bay.pool.get(workload, self._bay.drawn_number(self._effort.check_seeds + timed))
+        number = self._bay.drawn_number(self._effort.check_seeds + timed) - timed
+        drawn = self._fresh.get(workload, -1 - number) if number < 0 else self._bay.pool.get(workload, number)
         lead_bytes = ALIGNMENT * (1 + self._bay.drawn_number(PAGE_BYTES // ALIGNMENT - 1))
         slots = layout(self._task, workload.sizes, lead_bytes=lead_bytes)
         failure = self._check(worker, workload, slots, drawn, self._limit_s(workload))
@@ -275,7 +297,7 @@ class Trial:
 
     def _pair(self, worker: Worker, workload: Workload, pairs: Pairs) -> Measurement | None:
         """Run both once on new data, in alternating order, and add the pair; the failure if the output is wrong."""
-        drawn = self._bay.pool.get(workload, self._effort.check_seeds + len(pairs.taken))
+        drawn = self._fresh.get(workload, len(pairs.taken))
         reference = self._bay.worker
         if len(pairs.taken) % 2 == 1:
             candidate_run = self._timed_call(worker, workload, drawn)

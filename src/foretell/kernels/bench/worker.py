@@ -8,40 +8,46 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import select
 import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from foretell.kernels.bench import accounts, keeper
+from foretell.kernels.bench.accounts import Account
 from foretell.kernels.bench.arena import Arena, Slot
-from foretell.kernels.bench.faults import LAST_WORDS_BYTES, WorkerFault, fault, spoke_up
+from foretell.kernels.bench.faults import LAST_WORDS_BYTES, Starved, WorkerFault, fault, spoke_up
 from foretell.kernels.bench.keeper import Threads
 from foretell.kernels.bench.runs import Run, serial_run, threaded_run
-from foretell.kernels.contention import Watch, usable_cores
+from foretell.kernels.contention import usable_cores
 from foretell.kernels.measurement import Status
 from foretell.kernels.sandbox import bubblewrapped, scrubbed_environment
+from foretell.kernels.sandbox.cgroup import Groups
 from foretell.kernels.task import Sizes
 
 START_TIMEOUT_S = 10.0
 ARRANGE_TIMEOUT_S = 2.0  # it takes some microseconds
 BUSY_SHARE = 0.1  # of the processors' time used by others, from which on the machine counts as contended
-# A worker that others keep from the processors may take this many times its limit, or this long if that is more.
+# A worker that others keep from the processors may take this many times its limit, or this long if that is more; beyond
+# their limits all its calls together may take so long.
 STARVED_PATIENCE = 5
 STARVED_PATIENCE_S = 10.0
 START_PATIENCE = 2  # the same of a start, whose limit is long
-ASLEEP_LOOKS = 2  # in a row, from which on a main thread that sleeps is not held up by others
+MOST_EXCUSED_S = 60.0
+MOST_THREADS, MOST_THREADS_PER_CORE = 256, 8
 # Of the empty calls, serial or not: others may hold up any of them, more so those on all cores, and nobody shorten one.
 EMPTY_QUANTILE = {True: 0.2, False: 0.0}
 ADDRESS_BYTES = 1 << 30
 ADDRESS_BYTES_PER_CORE = 160 << 20  # stacks and allocator arenas that each thread reserves
-_LOOK_S = 0.25
+_LOOK_S = (0.05, 0.25)  # at a call that takes long, drawn
 _REPLY_BYTES = 256
 _EMPTY_FIRST = 16
 
@@ -69,6 +75,8 @@ class Worker:
         self.serial = self._threads is Threads.NONE
         # In calls so far, by the clock, less what it, its keeper and the judge waited for a core that others had.
         self.spent_s = 0.0
+        self._excused_s = 0.0
+        self._most_threads = max(MOST_THREADS, MOST_THREADS_PER_CORE * usable_cores())
         self._slots: Sequence[Slot] = ()
         self._pending = b""
         self._loaded = False
@@ -104,17 +112,20 @@ class Worker:
         limit = ADDRESS_BYTES + ADDRESS_BYTES_PER_CORE * (os.cpu_count() or 1) + arena_bytes
         numbers = [*descriptors, arena_bytes, limit, int(self._threads)]
         command = [str(program), str(artifact), *map(str, numbers)]
+        # One more than a kernel may have is there to be seen; then no more can be started, where there are such groups.
+        self._groups = Groups(2 * self._most_threads)
         try:
-            self._process = subprocess.Popen(
-                bubblewrapped(command, (program.parent, artifact.parent)),
-                env=scrubbed_environment() | _THREADS,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=descriptors,
-                start_new_session=True,
-                cwd="/",
-            )
+            with self._groups.doors() as doors:
+                self._process = subprocess.Popen(
+                    bubblewrapped([*command, *map(str, doors)], (program.parent, artifact.parent)),
+                    env=scrubbed_environment() | _THREADS,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(*descriptors, *doors),
+                    start_new_session=True,
+                    cwd="/",
+                )
         except OSError as error:
             raise WorkerFault(Status.INFRASTRUCTURE, f"the worker could not be started: {error}") from error
 
@@ -149,6 +160,7 @@ class Worker:
         reply = self._answer(kind, timeout_s)
         held_up_s = self._waited_s() - waited_s - (self._beside_s() - own_s)
         self.spent_s += max(0.0, time.monotonic() - started - max(0.0, held_up_s))
+        self._bound_threads()
         return reply
 
     def _waited_s(self) -> float:
@@ -185,6 +197,7 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._groups.remove()
 
     def _tell(self, line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # dead: the answer that follows says how
@@ -192,12 +205,9 @@ class Worker:
 
     def _answer(self, kind: str, timeout_s: float) -> str:
         """The keeper's reply, which must be of that kind; the verdict is raised if the candidate's process ended."""
-        deadline = time.monotonic() + timeout_s
-        before = self._used_s() if self._loaded else (0.0, 0.0)
+        started, before = time.monotonic(), self._look()
         while b"\n" not in self._pending:
-            if not self._readable(deadline - time.monotonic()) and not self._wait_longer(timeout_s, before):
-                self._kill()
-                raise WorkerFault(Status.TIMEOUT, f"did not finish within {timeout_s:.3g} s and was stopped")
+            self._await(started, timeout_s, before)
             chunk = os.read(self._replies, _REPLY_BYTES)
             if not chunk or len(self._pending) + len(chunk) > _REPLY_BYTES:
                 raise self._garbled()
@@ -236,38 +246,74 @@ class Worker:
     def _readable(self, wait_s: float) -> bool:
         return bool(select.select([self._replies], [], [], max(0.0, wait_s))[0])
 
-    def _used_s(self) -> tuple[float, float]:
-        """CPU seconds used so far by the candidate's main thread, and by all its threads for each core they may use."""
-        pid = self.pid
-        return accounts.main_thread_cpu_s(pid), accounts.cpu_s(pid) / (1 if self.serial else usable_cores())
+    def _bound_threads(self) -> None:
+        """Raises WorkerFault if the candidate has more threads than a kernel may have."""
+        if self.serial:
+            return
+        count = accounts.count_threads(self.pid)
+        if count > self._most_threads:
+            self._kill()
+            what = (
+                f"has {count} threads; a kernel may have {self._most_threads}: start about as many as there are cores"
+            )
+            raise WorkerFault(Status.CRASH, what)
 
-    def _is_held_up(self) -> bool:
-        *wrappers, pid = self._descent or accounts.descent(self._process.pid if self._process else 0)
-        return accounts.is_held_up(pid, wrappers[-1] if wrappers else pid)
+    def _look(self) -> _Look:
+        """What the accounts say of the candidate's process so far, and of those that start and hold it."""
+        if not self._loaded:  # they are all new
+            return _Look()
+        return self._look_now(self._descent)
 
-    def _wait_longer(self, timeout_s: float, before: tuple[float, float]) -> bool:
-        """Give a worker that has taken its limit by the clock more time if other processes keep it from the processors.
+    def _look_now(self, descent: Sequence[int]) -> _Look:
+        *wrappers, pid = descent
+        beside = accounts.children(wrappers[-1])[:-1] if wrappers else []
+        waited_s = sum(map(accounts.main_thread_waited_s, (*wrappers, *beside)))
+        return _Look(accounts.threads(pid), accounts.cpu_s(pid), waited_s)
 
-        Returns True if there is something to read. False if it had its time, as CPU time since `before`, or if its main
-        thread sleeps or has stopped itself, whatever its other threads do. Raises an infrastructure fault if it got no
-        processor for long: that says nothing about the candidate.
+    def _held_up_s(self, before: _Look) -> float:
+        """Seconds since that look for which others kept the candidate, or those that hold it, from the processors."""
+        now = self._look_now(self._descent or accounts.descent(self._process.pid if self._process else 0))
+        cores = 1 if self.serial else usable_cores()
+        held_up_s = accounts.held_up_s(before.threads, now.threads, now.cpu_s - before.cpu_s, cores)
+        return held_up_s + now.waited_s - before.waited_s
+
+    def _await(self, started: float, timeout_s: float, before: _Look) -> None:
+        """Return once there is something to read.
+
+        What others kept from the processors gets more time: all that counts is how long the kernel waited for a core
+        over the whole call, not what it does when it is looked at. Raises WorkerFault if it had its time, running or
+        asleep; Starved if it got no processor for as long as may be waited.
         """
-        watch, asleep = Watch(self.cpu_s), 0
-        patience_s = longest_wait_s(timeout_s, starting=not self._loaded)
-        deadline = time.monotonic() + patience_s - timeout_s
-        while time.monotonic() < deadline:
-            if self._readable(min(_LOOK_S, deadline - time.monotonic())):
-                return True
-            asleep = 0 if self._is_held_up() else asleep + 1
-            had_its_time = any(now - then > timeout_s for now, then in zip(self._used_s(), before, strict=True))
-            if had_its_time or asleep >= ASLEEP_LOOKS or watch.others_share() < BUSY_SHARE:
-                return False
-        self._kill()
-        raise WorkerFault(
-            Status.INFRASTRUCTURE,
-            f"did not finish within {patience_s:.3g} s while other processes used "
-            f"{watch.others_share():.0%} of the processors",
-        )
+        patience_s = min(longest_wait_s(timeout_s, not self._loaded), timeout_s + MOST_EXCUSED_S - self._excused_s)
+        while True:
+            left_s = timeout_s - (time.monotonic() - started)
+            look_s = random.uniform(*_LOOK_S)
+            if self._readable(left_s if self.serial and left_s > 0 else min(look_s, left_s) if left_s > 0 else look_s):
+                self._excused_s += max(0.0, time.monotonic() - started - timeout_s)
+                return
+            self._bound_threads()
+            taken_s = time.monotonic() - started
+            if taken_s < timeout_s:
+                continue
+            held_up_s = self._held_up_s(before)
+            if self._readable(0.0):  # while it was looked at
+                continue
+            if taken_s - held_up_s > timeout_s:
+                self._kill()
+                raise WorkerFault(Status.TIMEOUT, f"did not finish within {timeout_s:.3g} s and was stopped")
+            if taken_s >= patience_s:
+                self._kill()
+                what = f"did not finish within {taken_s:.3g} s, of which it waited {held_up_s:.3g} s for a processor"
+                raise Starved(what)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Accounts of a candidate's threads, its CPU seconds, and what those that hold it waited for a core."""
+
+    threads: Mapping[str, Account] = field(default_factory=dict)
+    cpu_s: float = 0.0
+    waited_s: float = 0.0
 
 
 def longest_wait_s(timeout_s: float, starting: bool) -> float:

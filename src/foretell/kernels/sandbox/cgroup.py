@@ -80,7 +80,7 @@ def make(processes: int, memory_bytes: int | None = None) -> list[Path]:
 class Groups:
     """The control groups of one job, which its supervisor enters by descriptors; none where there can be none."""
 
-    def __init__(self, threads: int, memory_bytes: int, wanted: bool = True) -> None:
+    def __init__(self, threads: int, memory_bytes: int | None = None, wanted: bool = True) -> None:
         self._groups = make(threads, memory_bytes) if wanted else []
 
     @contextmanager

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <initializer_list>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -10,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,7 +38,7 @@ static const SystemCall g_named_calls[] = {
 #ifdef SYS_setrlimit
     {SYS_setrlimit, "setrlimit"},
 #endif
-    {SYS_openat, "openat for writing"}, {SYS_mkdirat, "mkdirat"}, {SYS_renameat2, "renameat2"},
+    {SYS_openat, "openat for writing (a new file, or all of one)"}, {SYS_mkdirat, "mkdirat"}, {SYS_renameat2, "renameat2"},
     {SYS_linkat, "linkat"}, {SYS_symlinkat, "symlinkat"}, {SYS_unlinkat, "unlinkat"}, {SYS_fchmodat, "fchmodat"},
     {SYS_mount, "mount"}, {SYS_unshare, "unshare"}, {SYS_memfd_create, "memfd_create"},
     {SYS_clone, "clone (a new process, or vfork)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
@@ -86,24 +88,23 @@ void close_files(const char* object) {
 #endif
 
 // A kernel computes: it needs memory, threads and clocks. Everything else traps, and the handler ends the process.
-bool close_calls(bool serial) {
+bool close_calls(bool serial, const char* memory, size_t memory_bytes) {
 #ifdef OUR_ARCH
     static const int allowed[] = {
         SYS_read, SYS_write, SYS_writev, SYS_close, SYS_lseek, SYS_pread64, SYS_fstat, SYS_newfstatat, SYS_getdents64,
-        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_mlock, SYS_munlock, SYS_mbind,
-        SYS_get_mempolicy, SYS_set_mempolicy, SYS_membarrier, SYS_futex, SYS_set_robust_list, SYS_get_robust_list,
+        SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk, SYS_mlock, SYS_munlock, SYS_get_mempolicy, SYS_set_mempolicy, SYS_membarrier, SYS_futex, SYS_set_robust_list, SYS_get_robust_list,
         SYS_set_tid_address, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
         SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
-        SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_getpriority, SYS_mincore, SYS_pipe2, SYS_eventfd2,
+        SYS_sched_get_priority_max, SYS_sched_get_priority_min, SYS_getpriority, SYS_pipe2, SYS_eventfd2,
         SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_getrusage,
         SYS_times, SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_getgid, SYS_geteuid, SYS_getegid, SYS_uname,
         SYS_sysinfo, SYS_getrandom, SYS_exit, SYS_exit_group, SYS_restart_syscall, SYS_getcpu, SYS_faccessat,
-        SYS_readlinkat, SYS_statx, SYS_getcwd, SYS_ppoll,
+        SYS_readlinkat, SYS_statx, SYS_getcwd, SYS_ppoll, SYS_pselect6,
 #if defined(__x86_64__)
-        SYS_arch_prctl, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_time, SYS_poll, SYS_pipe,
+        SYS_arch_prctl, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_time, SYS_poll, SYS_pipe, SYS_select,
 #endif
     };
-    enum { MOST = 256, RSEQ_UNREGISTER = 1 };
+    enum { MOST = 512, RSEQ_UNREGISTER = 1 };
     static struct sock_filter code[MOST];
     unsigned n = 0;
     auto add = [&](struct sock_filter line) { code[n++] = line; };
@@ -120,8 +121,9 @@ bool close_calls(bool serial) {
     // The C library tries the newer call first and falls back to the one whose flags can be read here.
     add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
     add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
-    // What the runtime libraries ask without needing an answer.
-    const int harmless[] = {SYS_ioctl, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam};
+    // What the runtime libraries ask without needing an answer. Which pages of a file are in memory would be a way to
+    // pass words on to the next process.
+    const int harmless[] = {SYS_mincore, SYS_ioctl, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam};
     for (int number : harmless) {
         add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
         add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
@@ -135,7 +137,6 @@ bool close_calls(bool serial) {
         add(BPF_STMT(BPF_RET | BPF_K, no));
     };
     const unsigned allow = SECCOMP_RET_ALLOW, trap = SECCOMP_RET_TRAP, ignore = SECCOMP_RET_ERRNO;
-    const unsigned writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
     by_argument(SYS_prlimit64, 2, BPF_JEQ, 0, allow, trap);                    // limits may be read, not set
     // A thread that waits for one it has vforked cannot be stopped, and with it the process never is.
     add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
@@ -164,13 +165,75 @@ bool close_calls(bool serial) {
     add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(stop >> 32), 1, 0));
     add(BPF_STMT(BPF_RET | BPF_K, trap));
     add(BPF_STMT(BPF_RET | BPF_K, allow));
-    by_argument(SYS_openat, 2, BPF_JSET, writing, trap, allow);
+    // A call that is judged by several words of its arguments: every way through the lines between the two returns.
+    auto begins = [&](int number) {
+        add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 1, 0));
+        add(BPF_JUMP(BPF_JMP | BPF_JA, 0, 0, 0));  // over all of it, once its length is known
+        return n - 1;
+    };
+    auto ends = [&](unsigned start) { code[start].k = n - start - 1; };
+    auto load = [&](int argument, int word) {
+        add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(argument) + 4 * (unsigned)word));
+    };
+    auto returns_if = [&](unsigned short test, unsigned value, unsigned result) {
+        add(BPF_JUMP((unsigned short)(BPF_JMP | test | BPF_K), value, 0, 1));
+        add(BPF_STMT(BPF_RET | BPF_K, result));
+    };
+    auto returns_unless = [&](unsigned short test, unsigned value, unsigned result) {
+        add(BPF_JUMP((unsigned short)(BPF_JMP | test | BPF_K), value, 1, 0));
+        add(BPF_STMT(BPF_RET | BPF_K, result));
+    };
+    const unsigned denied = SECCOMP_RET_ERRNO | EACCES, refused = SECCOMP_RET_ERRNO | EPERM;
+    const unsigned unknown = SECCOMP_RET_ERRNO | EINVAL;
+    // No file is made or emptied. One that is there, such as the name of a thread, cannot be opened for writing.
+    unsigned call = begins(SYS_openat);
+    load(2, 0);
+    returns_if(BPF_JSET, O_CREAT | O_TRUNC | O_APPEND, trap);
+    returns_if(BPF_JSET, O_WRONLY | O_RDWR, denied);
+    add(BPF_STMT(BPF_RET | BPF_K, allow));
+    ends(call);
+    call = begins(SYS_fcntl);
+    load(1, 0);
+    for (int command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL})
+        returns_if(BPF_JEQ, (unsigned)command, allow);
+    add(BPF_STMT(BPF_RET | BPF_K, refused));
+    ends(call);
+    // The judge's memory stays where it is, in pages as it is given: larger ones, a second mapping, or another node are
+    // conditions that a caller's memory does not have. It lies by itself in whole GATEs, with one before it.
+    const uint64_t start = (uint64_t)(uintptr_t)memory, from = start / GATE - 1, to = (start + memory_bytes) / GATE;
+    auto elsewhere = [&]() {
+        load(1, 1);  // no range from before the gate reaches it
+        returns_unless(BPF_JEQ, 0, refused);
+        load(0, 1);
+        add(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (unsigned)from, 0, 2));
+        returns_unless(BPF_JGT, (unsigned)to, refused);
+    };
+    call = begins(SYS_madvise);
+    elsewhere();
+    load(2, 0);
+    for (int advice : {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED, 8 /* MADV_FREE */,
+                       MADV_DONTFORK, MADV_DOFORK, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP,
+                       22 /* MADV_POPULATE_READ */, 23 /* MADV_POPULATE_WRITE */, 25 /* MADV_COLLAPSE */})
+        returns_if(BPF_JEQ, (unsigned)advice, allow);
+    add(BPF_STMT(BPF_RET | BPF_K, unknown));
+    ends(call);
+    call = begins(SYS_mbind);
+    elsewhere();
+    add(BPF_STMT(BPF_RET | BPF_K, allow));
+    ends(call);
+    // As realloc does it: old bytes of 0, or the flag to keep the old mapping, would give one of two.
+    call = begins(SYS_mremap);
+    elsewhere();
+    load(1, 0);
+    returns_if(BPF_JEQ, 0, refused);
+    load(3, 0);
+    returns_unless(BPF_JGT, MREMAP_MAYMOVE, allow);
+    add(BPF_STMT(BPF_RET | BPF_K, refused));
+    ends(call);
     // No thread is bound to a core, so that none keeps another of its own waiting for one: the call does nothing, for
     // the C library takes a refusal for a thread that could not be started.
     add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1));
     add(BPF_STMT(BPF_RET | BPF_K, ignore));
-    // A second mapping of the same memory, in larger pages, say, is work that a caller's memory does not save it.
-    by_argument(SYS_mremap, 1, BPF_JEQ, 0, SECCOMP_RET_ERRNO | EPERM, allow);
     // The handler that reports a forbidden call stays, and what follows when the process goes on is the runner's.
     add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigaction, 0, 6));
     add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(0)));
@@ -184,7 +247,7 @@ bool close_calls(bool serial) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 #else
-    (void)serial;
+    (void)serial, (void)memory, (void)memory_bytes;
     return false;
 #endif
 }

@@ -2,7 +2,7 @@
 // caches; the candidate's process is stopped, with all its threads, except between an order and its answer, and its
 // answer is that it stops.
 //
-//   keeper OBJECT COMMAND_FD REPLY_FD REPORT_FD MEMORY_FD MEMORY_BYTES ADDRESS_LIMIT_BYTES THREADS
+//   keeper OBJECT COMMAND_FD REPLY_FD REPORT_FD MEMORY_FD MEMORY_BYTES ADDRESS_LIMIT_BYTES THREADS GROUP_FD ...
 //   keeper                                prints the names of forbidden system calls, and does nothing else
 //
 //   A n off len writable ... m size ...   arguments of the next calls: n buffers, then m sizes  -> "a"
@@ -120,6 +120,19 @@ static Child start(Setting setting, Control* other) {
     return {pid, page};
 }
 
+// The judge's memory, mapped far from everything else (see GATE), at a place that differs from process to process.
+static char* map_memory(int file, size_t bytes) {
+    enum { FIRST = 16, PLACES = 32, APART = 2 };  // in GATEs: below 512 GiB, which every system maps
+    const unsigned drawn = (unsigned)(now_ns(CLOCK_MONOTONIC) / 1000);
+    for (unsigned k = 0; k < PLACES; ++k) {
+        void* place = (void*)(uintptr_t)((FIRST + APART * ((drawn + k) % PLACES)) * GATE);
+        void* memory = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, file, 0);
+        if (memory == place) return (char*)memory;
+        if (memory != MAP_FAILED) munmap(memory, bytes);  // a kernel before 4.17 takes the place for a hint
+    }
+    return nullptr;
+}
+
 struct Buffer {
     char* start;
     size_t bytes;
@@ -173,13 +186,18 @@ int main(int argc, char** argv) {
         print_call_names();
         return 0;
     }
-    if (argc != 9) return 2;
+    if (argc < 9) return 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int commands = atoi(argv[2]), report = atoi(argv[4]), memory = atoi(argv[5]);
     g_replies = atoi(argv[3]);
+    for (int k = 9; k < argc; ++k) {  // control groups, which bound the number of threads where there are any
+        const ssize_t entered = write(atoi(argv[k]), "0", 1);
+        (void)entered;
+        close(atoi(argv[k]));
+    }
     const size_t bytes = (size_t)atoll(argv[6]);
-    g_memory = (char*)mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (g_memory == MAP_FAILED) return 2;
+    g_memory = map_memory(memory, bytes);
+    if (g_memory == nullptr) return 2;
     close(memory);
     const Setting empty = {nullptr, nullptr, g_memory, bytes, (size_t)atoll(argv[7]), report, (Threads)atoi(argv[8])};
     Setting loaded = empty;

@@ -43,9 +43,14 @@ extern "C" const char stopped_here[];
 // and those it starts.
 void close_files(const char* object);
 
+// The judge's memory starts at a multiple of this many bytes, with nothing else of a child within one on either side, so
+// that the upper halves of addresses tell the filter of system calls what is in it.
+constexpr uint64_t GATE = 1ULL << 32;
+
 // Seccomp, for all threads of this process: memory, clocks and threads (none more if `serial`). A kernel cannot stop the
-// process itself, so that every call ends on the runner's way back, as the empty one does. False if there is none.
-bool close_calls(bool serial);
+// process itself, so that every call ends on the runner's way back, as the empty one does, and cannot change how `memory`
+// is mapped but for its protection. False if there is none.
+bool close_calls(bool serial, const char* memory, size_t memory_bytes);
 
 // Prints the system calls that a hostile or careless kernel is likely to try, one to a line: "NUMBER NAME".
 void print_call_names();

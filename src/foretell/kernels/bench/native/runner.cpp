@@ -158,7 +158,7 @@ void obey() {
         { (void)omp_get_thread_num(); }
     }
     if (setting.threads != NONE) unbind();
-    if (!close_calls(setting.threads == NONE)) give_up("this system has no seccomp");
+    if (!close_calls(setting.threads == NONE, setting.memory, setting.memory_bytes)) give_up("this system has no seccomp");
     g_round.entry = load(setting.object);
     g_round.control = setting.control;
     g_round.pid = getpid();
