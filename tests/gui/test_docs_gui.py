@@ -110,7 +110,7 @@ def test_desktop_and_phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         programs.add(name, png())
     exec(block("X11Screen"), names())
     exec(block("AdbScreen"), names())
-    assert programs.calls("xdotool") == [["mousemove", "5", "5", "click", "1"]]
+    assert programs.calls("xdotool") == [["mousemove", "5", "5"], ["mousemove", "5", "5", "click", "1"]]
     assert ["-s", "emulator-5554", "shell", "input", "tap", "5", "5"] in programs.calls("adb")
 
 
