@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import math
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass

@@ -25,6 +25,7 @@ data = typer.Typer(help="Plan, import, describe, verify, split and export the co
 data.callback(invoke_without_command=True)(help_alone)
 HERE = Path("data")
 MOST_PROBLEMS = 50
+MOST_REASONS = 20
 _SINGULAR = {
     "devices": "device",
     "languages": "language",
@@ -115,7 +116,7 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
-    from foretell.kernels.corpus.table import merge
+    from foretell.kernels.corpus.imports import merge
     from foretell.received_limits import size_of, within_limits
 
     extras.check("data", "pyarrow")
@@ -123,9 +124,14 @@ def import_(
         if not path.exists():
             raise BadInput(f"there is no {path}", "a catalogue or the folder of a run")
     with within_limits(", ".join(map(str, catalogues)), sum(map(size_of, (folder, *catalogues)))):
-        counts = merge(folder, catalogues)
+        left_out: list[str] = []
+        counts = merge(folder, catalogues, left_out.append)
+    for reason in left_out[:MOST_REASONS]:
+        progress_console().print(f"note: {reason}", markup=False, soft_wrap=True)
+    if len(left_out) > MOST_REASONS:
+        progress_console().print(f"note: {len(left_out) - MOST_REASONS} more are left out", markup=False)
     if as_json:
-        document({"rows": dict(counts)})
+        document({"rows": dict(counts), "left_out": len(left_out)})
         return
     people().print(", ".join(f"{count} rows in {name}.parquet" for name, count in counts.items()) or "nothing new")
 
