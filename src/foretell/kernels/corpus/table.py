@@ -19,7 +19,7 @@ from foretell.kernels.corpus.check import CorpusDamaged, NotWritten, checked, od
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get
 from foretell.kernels.store import Catalogue
-from foretell.received import BadFile, inside, replacing
+from foretell.received import BadFile, listed, replacing
 from foretell.received_table import read_rows
 
 LICENCE = "Apache-2.0"
@@ -141,7 +141,7 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 def files(folder: Path = FOLDER) -> list[Path]:
     """The tables of the library's candidates in a folder. NotPlain if one is a link out of it."""
-    return [inside(folder, path.name) for path in sorted(folder.glob("corpus_*.parquet"))]
+    return listed(folder, "corpus_*.parquet")
 
 
 def read(folder: Path = FOLDER, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -160,8 +160,7 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> list[dict[str
 
 def known_ids(folder: Path = FOLDER) -> set[str]:
     """Candidates that are in the corpus; none where there is no table."""
-    own = [inside(folder, path.name) for path in sorted(folder.glob("problems_*.parquet"))]
-    tables = (*files(folder), *own)
+    tables = (*files(folder), *listed(folder, "problems_*.parquet"))
     return {r["id"] for path in tables for r in read_file(path, ["id"])}
 
 
