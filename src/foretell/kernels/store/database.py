@@ -215,8 +215,9 @@ class Database:
         One of ours has its mark in the header, but for the moment of its first write: then it has one page, and all
         else is in the log.
         """
-        bytes_here = _size(self.path.resolve())
-        with suppress(FileNotFoundError), self.path.open("rb") as file:
+        place = self.path.resolve()
+        bytes_here = _size(place)
+        with suppress(FileNotFoundError), os.fdopen(open_plain(place), "rb") as file:
             header = file.read(_HEADER_BYTES)
             if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
                 return
