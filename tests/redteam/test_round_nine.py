@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import random
 import sqlite3
 import time
 from contextlib import closing
@@ -13,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,12 +21,14 @@ from typer.testing import CliRunner
 
 from foretell.cli import output
 from foretell.cli.app import app
+from foretell.gui.dataset import save_image
 from foretell.gui.trace import TraceError
 from foretell.gui.trace import read as read_trace
 from foretell.kernels.bench.fake import FAKE_DEVICE
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus import imports, rebuild, table
 from foretell.kernels.corpus.check import NotWritten
+from foretell.kernels.corpus.plan import Item
 from foretell.kernels.corpus.verify import problems
 from foretell.kernels.evaluate.pools import BadTable
 from foretell.kernels.library import get
@@ -40,6 +42,7 @@ from foretell.kernels.store.catalogue import _checksum
 from foretell.kernels.tasks import BadTask, load
 from foretell.received import BadFile, NotPlain
 from foretell.received_table import BadParquet, read_rows
+from foretell.report.gui import render_gui_replay
 
 LINK = "[link=http://e/\x9b2J\x1bc]x[/link]"
 CLOSE = "[/x]"
@@ -86,7 +89,7 @@ class TestTexts:
             "src = r'''\n" + "__global__ void k(float* x) { if (x[0]) { x[1] = 2; } }\n" * 4000 + "'''\n",
             "src = f'''\n" + "__global__ void k(float* x) {{ x[1] = {N}; }}\n" * 2500 + "'''\n",
             'x = "# f\'{"\n' * 20_000,
-            "\n".join(f"a{i} = f'{{x}} of {{y}}: {{z:>{{w}}}}'" for i in range(9000)),
+            "\n".join(f"a{i} = f'{{x}} of {{y}}: {{z:>{{w}}}}'" for i in range(3000)),
         ],
         ids=["CUDA", "CUDA in an f-string", "quotes", "many short ones"],
     )
@@ -468,8 +471,7 @@ class TestSpaces:
 
     def test_a_dictionary_with_one_long_text_is_not_unfolded(self, tmp_path: Path) -> None:
         path = tmp_path / "t.parquet"
-        random.seed(1)
-        column = pa.array(["".join(random.choices("abcdef", k=100_000))] * 20_000).dictionary_encode()
+        column = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["x" * 100_000])
         pq.write_table(pa.table({"x": column}), path)
         with pytest.raises(BadParquet, match="too large"):
             read_rows(path)
@@ -519,3 +521,66 @@ def test_links_in_names_of_received_tables_are_those_of_the_folder(tmp_path: Pat
         table.files(tmp_path / "folder")
     with pytest.raises((NotPlain, BadTable)):
         grounds.read([tmp_path / "folder"])
+
+
+class TestRefusedAlready:
+    """What was refused when it was first tried."""
+
+    @pytest.mark.parametrize("speedup", [float("nan"), float("inf")])
+    def test_speedups_of_a_table_that_are_none(self, tmp_path: Path, speedup: float) -> None:
+        eval_table(tmp_path / "t.parquet", speedup=pa.array([speedup] + [1.0] * 11))
+        result = run("eval", tmp_path / "t.parquet", "--forecaster", "roofline", "--resamples", "10")
+        assert result.exit_code == 2 and "speedup" in result.output
+
+    def test_shapes_nested_very_deeply(self, tmp_path: Path) -> None:
+        eval_table(tmp_path / "t.parquet", shapes_json=pa.array(["[" * 100_000] * 12))
+        result = run("eval", tmp_path / "t.parquet", "--forecaster", "roofline", "--resamples", "10")
+        assert result.exit_code == 2 and "nested too deeply" in result.output
+
+    @pytest.mark.parametrize("expression", ["-" * 90_000 + "x", "x" + "+x" * 100_000])
+    def test_candidates_nested_very_deeply_do_not_build(self, expression: str) -> None:
+        from foretell.forecasting import parsed
+
+        build = parsed(Candidate("t", "triton", f"def kernel(x):\n    return {expression}\n"))
+        assert build is not None and build.status is Status.COMPILE_ERROR
+
+    @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "../x"])
+    def test_plans_name_no_files_elsewhere(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "written" / "softmax").mkdir(parents=True)
+        (tmp_path / "written" / "x").write_text("private")
+        with pytest.raises(ValueError, match="no file below"):
+            Item("softmax", "cpp", file=name).candidate(tmp_path / "written")
+
+    def test_a_journal_that_is_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "journal.jsonl")
+        result = run("report", tmp_path)
+        assert result.exit_code == 2 and "journal.jsonl" in result.output
+
+    def test_a_report_takes_the_place_of_a_link(self, tmp_path: Path) -> None:
+        from tests.report.synthetic import write_run
+
+        write_run(tmp_path / "run")
+        (tmp_path / "users").write_text("mine")
+        (tmp_path / "run" / "report.html").unlink(missing_ok=True)
+        (tmp_path / "run" / "report.html").symlink_to(tmp_path / "users")
+        assert run("report", tmp_path / "run").exit_code == 0
+        assert (tmp_path / "users").read_text() == "mine" and not (tmp_path / "run" / "report.html").is_symlink()
+
+    def test_pages_of_traces_hold_no_live_markup(self, tmp_path: Path) -> None:
+        text = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)>"
+        judgement = EVENT["judgement"] | {"explanation": text, "evidence": {text: text}}
+        event = EVENT | {"goal": text, "platform": text, "critic": text, "judgement": judgement}
+        lines = (event, {"event": "fault", "where": text, "message": text}, {"event": "end", "outcome": {text: text}})
+        (tmp_path / "trace.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        page = render_gui_replay(read_trace(tmp_path))
+        assert "<img src=x" not in page and "<script>alert" not in page and "&lt;img src=x" in page
+
+    @pytest.mark.parametrize("is_link", [False, True])
+    def test_pictures_outside_of_a_trace_are_not_read(self, tmp_path: Path, is_link: bool) -> None:
+        save_image(tmp_path / "private.png", np.zeros((4, 4, 3), np.uint8))
+        (tmp_path / "trace").mkdir()
+        if is_link:
+            (tmp_path / "trace" / "a.png").symlink_to(tmp_path / "private.png")
+        (tmp_path / "trace" / "trace.jsonl").write_text(json.dumps(EVENT) + "\n")
+        with pytest.raises(TraceError, match="outside"):
+            read_trace(tmp_path / "trace").picture("a.png" if is_link else "../private.png")
