@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
 import sqlite3
 import time
 from contextlib import closing
@@ -548,7 +549,7 @@ class TestRefusedAlready:
     def test_plans_name_no_files_elsewhere(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "written" / "softmax").mkdir(parents=True)
         (tmp_path / "written" / "x").write_text("private")
-        with pytest.raises(ValueError, match="no file below"):
+        with pytest.raises(KeyError, match="no file below"):
             Item("softmax", "cpp", file=name).candidate(tmp_path / "written")
 
     def test_a_journal_that_is_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
@@ -557,9 +558,9 @@ class TestRefusedAlready:
         assert result.exit_code == 2 and "journal.jsonl" in result.output
 
     def test_a_report_takes_the_place_of_a_link(self, tmp_path: Path) -> None:
-        from tests.report.synthetic import write_run
+        from tests.report.synthetic import events_of_a_run, write_run
 
-        write_run(tmp_path / "run")
+        write_run(tmp_path / "run", events_of_a_run())
         (tmp_path / "users").write_text("mine")
         (tmp_path / "run" / "report.html").unlink(missing_ok=True)
         (tmp_path / "run" / "report.html").symlink_to(tmp_path / "users")
