@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import math
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -262,12 +260,12 @@ def parsed(candidate: Candidate) -> Build | None:
     from foretell.kernels.languages.extension import is_bare
     from foretell.kernels.measurement import Status
     from foretell.kernels.protocols import Build
+    from foretell.kernels.python_text import tree
 
     if is_bare(candidate.source):
         return None
     try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse(candidate.source)
+        tree(candidate.source)
     except SyntaxError as error:
         return Build(Status.COMPILE_ERROR, f"not a Python module: {error.msg} (line {error.lineno})")
     except (ValueError, RecursionError, MemoryError) as error:

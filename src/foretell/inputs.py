@@ -174,7 +174,7 @@ def read_text(path: Path, wanted: str, hint: str = "") -> str:
         )
     data = read_plain(path, MOST_BYTES)
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not text (byte {error.start} is not UTF-8)", "source text in UTF-8") from None
     if "\0" in text:

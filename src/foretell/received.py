@@ -194,6 +194,11 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def listed(folder: Path, pattern: str) -> list[Path]:
+    """The files of a received folder whose names match, sorted; NotPlain if one is a link out of it."""
+    return [inside(folder, path.name) for path in sorted(folder.glob(pattern))]
+
+
 def check_folder(folder: Path) -> None:
     """NotPlain if anything below `folder` is a symbolic link that leads out of it, a device, a socket or a pipe.
 

@@ -49,12 +49,16 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
         for name in names:
             pieces = []
             for batch in file.iter_batches(_step(file.metadata, name, path), columns=[name]):
-                pieces.append(batch.column(0))
-                held += batch.nbytes
+                column = batch.column(0)
+                if arrow.types.is_dictionary(column.type):  # as pandas writes texts of a few kinds
+                    column = column.dictionary_decode()
+                pieces.append(column)
+                held += max(batch.nbytes, column.nbytes)
                 if held > _most_bytes(path):
                     raise _too_large(path)
-            found.append(arrow.chunked_array(pieces, file.schema_arrow.field(name).type))
-        table = arrow.Table.from_arrays(found, schema=arrow.schema([file.schema_arrow.field(name) for name in names]))
+            kind = file.schema_arrow.field(name).type
+            found.append(arrow.chunked_array(pieces, kind.value_type if arrow.types.is_dictionary(kind) else kind))
+        table = arrow.Table.from_arrays(found, names=names)
         table.validate(full=True)
         return table
 
@@ -109,7 +113,9 @@ def _typed(path: Path) -> Iterator[None]:
         yield
     except BadFile:
         raise
-    except (*_NOT_AS_EXPECTED, require("pyarrow", "data").ArrowException) as error:
+    except (*_NOT_AS_EXPECTED, OSError, require("pyarrow", "data").ArrowException) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system; one without a number is what pyarrow says of bytes that it cannot read
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise BadParquet(f"{path} is not a Parquet file that can be read: {reason}") from error
 

@@ -26,7 +26,7 @@ def test_ordinary_text_stays(text: str) -> None:
 def test_consoles_show_and_do_not_obey() -> None:
     for console in (output.people(), output.progress_console()):
         console.file = io.StringIO()
-        console.print(f"[bold]{HOSTILE}[/]", soft_wrap=True)
+        console.print(output.marked("[bold]{}[/]", HOSTILE), soft_wrap=True)
         assert console.file.getvalue().strip() == SHOWN
 
 

@@ -18,9 +18,9 @@ pytest.importorskip("pyarrow")
 
 from foretell.kernels.bench.fake import FAKE_DEVICE, FakeBench
 from foretell.kernels.candidate import TELLING_NAME, stripped
+from foretell.kernels.corpus import imports, table
 from foretell.kernels.corpus import plan as plans
-from foretell.kernels.corpus import table
-from foretell.kernels.corpus.check import CorpusDamaged
+from foretell.kernels.corpus.check import CorpusDamaged, NotWritten
 from foretell.kernels.corpus.collect import collect
 from foretell.kernels.corpus.plan import Item, make_plan, read_plan, write_plan
 from foretell.kernels.corpus.splits import HELD_FAMILIES, HELD_OPERATIONS, assign, shingles, similarity, split_of
@@ -115,7 +115,7 @@ def test_nothing_is_measured_twice(tmp_path: Path) -> None:
 
 def test_what_the_corpus_holds_is_known(tmp_path: Path) -> None:
     path, _ = _collected(tmp_path)
-    table.merge(tmp_path, [path])
+    imports.merge(tmp_path, [path])
     ids = table.known_ids(tmp_path)
     elsewhere = Catalogue(tmp_path / "other.sqlite")
     tally = collect(make_plan("cpu", 12, 2, wanted=SMALL), "cpu", FakeBench(), elsewhere, ids)
@@ -208,7 +208,7 @@ def test_several_measurements_of_one_candidate_are_combined_by_precision(tmp_pat
     for order in itertools.permutations(range(3)):
         folder = tmp_path / "-".join(map(str, order))
         for number in (*order, order[0]):  # one of them twice
-            table.merge(folder, [tmp_path / f"{number}"])
+            imports.merge(folder, [tmp_path / f"{number}"])
         [row] = table.read(folder)
         assert row["speedup"] == pytest.approx(together.speedup, rel=1e-5)
         assert (row["low"], row["high"]) == pytest.approx((together.low, together.high), rel=1e-5)
@@ -220,7 +220,7 @@ def test_several_measurements_of_one_candidate_are_combined_by_precision(tmp_pat
 def test_a_run_and_its_catalogue_tell_of_the_same_measurements(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "c")
     state = make_search(tmp_path / "run", "all", catalogue=catalogue).run()
-    table.merge(tmp_path, [tmp_path / "run", tmp_path / "c"])
+    imports.merge(tmp_path, [tmp_path / "run", tmp_path / "c"])
     rows = table.read(tmp_path)
     assert len(rows) == state.measured + state.unbuilt
     assert not any("combined" in row["conditions"] for row in rows)
@@ -236,18 +236,21 @@ def _outcome(speedup: float, low: float, high: float) -> Measurement:
 @pytest.mark.parametrize("parts", [1, [1], [[0.0, "ok", None, 1.0, 1.0, 0.0]], [[0.0, "splendid", 1.0, 1.0, 1.0, 0.0]]])
 def test_parts_that_make_no_sense_are_refused(tmp_path: Path, parts: Any) -> None:
     path, _ = _collected(tmp_path)
-    table.merge(tmp_path, [path])
+    imports.merge(tmp_path, [path])
     rows = table.read(tmp_path)
     rows[0]["conditions"] = json.dumps({"parts": parts})
-    table.write(tmp_path / "corpus_cpu.parquet", rows)
+    with pytest.raises(NotWritten, match="conditions"):
+        table.write(tmp_path / "corpus_cpu.parquet", rows)
+    made = table.arrow().Table.from_pylist(rows, schema=table.schema())
+    table.arrow().parquet.write_table(made, tmp_path / "corpus_cpu.parquet")
     with pytest.raises(CorpusDamaged, match="conditions"):
         table.read(tmp_path)
 
 
 def test_the_table_keeps_what_was_measured(tmp_path: Path) -> None:
     path, tally = _collected(tmp_path)
-    assert table.merge(tmp_path, [path]) == {"corpus_cpu": 36}
-    assert table.merge(tmp_path, [path]) == {"corpus_cpu": 36}
+    assert imports.merge(tmp_path, [path]) == {"corpus_cpu": 36}
+    assert imports.merge(tmp_path, [path]) == {"corpus_cpu": 36}
     rows = table.read(tmp_path)
     assert {r["task"] for r in rows} == set(SMALL)
     told = summary(rows)
@@ -266,7 +269,7 @@ def test_the_table_keeps_what_was_measured(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_verification_finds(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     path, _ = _collected(tmp_path)
-    table.merge(tmp_path, [path])
+    imports.merge(tmp_path, [path])
     rows = table.read(tmp_path)
     index = next(i for i, r in enumerate(rows) if r["status"] == "ok" and r["workloads"])
     rows[index] = {**rows[index], **change}
@@ -275,7 +278,7 @@ def test_verification_finds(tmp_path: Path, change: dict[str, Any], says: str) -
 
 def test_duplicates_and_leaks_are_found(tmp_path: Path) -> None:
     path, _ = _collected(tmp_path)
-    table.merge(tmp_path, [path])
+    imports.merge(tmp_path, [path])
     rows = table.read(tmp_path)
     assert any("occurs 2 times" in words for words in problems([*rows, rows[0]]))
     held = {**rows[0], "task": "sobel", "family": "stencil", "key": "k"}

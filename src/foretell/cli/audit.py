@@ -44,7 +44,7 @@ def audit(
     console = progress_console()
 
     def tell(task: str, tally: Tally) -> None:
-        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured  {task}", markup=False, highlight=False)
+        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured  {task}", highlight=False)
 
     found = measure_again(table, seconds=math.inf if seconds is None else seconds, rows=rows, report=tell)
     if out is not None:
@@ -62,7 +62,7 @@ def _show(path: Path, found: Audit) -> None:
     from foretell.report.numbers import times
 
     console, summary = people(), found.summary()
-    console.print(f"{path.name} on {found.device.name}: {len(found.rows)} rows\n", markup=False, highlight=False)
+    console.print(f"{path.name} on {found.device.name}: {len(found.rows)} rows\n", highlight=False)
     shown = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for heading in ("data set", "compared", "claimed", "measured", "measured / claimed", "still faster than reference"):
         shown.add_column(heading, justify="left" if heading == "data set" else "right")
@@ -75,11 +75,11 @@ def _show(path: Path, found: Audit) -> None:
             )  # fmt: skip
     console.print(shown)
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in summary["all"]["verdicts"].items())
-    console.print(f"\n{verdicts}", soft_wrap=True, markup=False, highlight=False)
+    console.print(f"\n{verdicts}", soft_wrap=True, highlight=False)
     for each in disagreements(found.rows, SHOWN):
         measured = each.measurement.speedup if each.measurement else None
         line = f"  {each.claim.row or each.claim.problem}: claimed {times(each.claim.speedup, sign='x')} on"
-        console.print(f"{line} {each.claim.gpu}, measured {times(measured, sign='x')}", soft_wrap=True, markup=False)
+        console.print(f"{line} {each.claim.gpu}, measured {times(measured, sign='x')}", soft_wrap=True)
     if found.left:
         again = command_line("audit", path)
-        console.print(f"{found.left} are not measured yet; next: {again}", soft_wrap=True, markup=False)
+        console.print(f"{found.left} are not measured yet; next: {again}", soft_wrap=True)

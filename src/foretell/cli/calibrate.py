@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.cost.calibration import Calibration
@@ -80,7 +80,7 @@ def _measured(seconds: float) -> list[tuple[LibraryCall, float]]:
             try:
                 us, _ = watch.device_us(operator, arguments)
             except (RuntimeError, NotImplementedError) as error:
-                progress_console().print(f"left out: {operator}: {error}", markup=False)
+                progress_console().print(f"left out: {operator}: {error}")
                 continue
             found.append((as_call(operator, arguments), us))
     return found
@@ -101,10 +101,10 @@ def _show(found: Calibration, output: Path) -> None:
     from rich.table import Table
 
     console = people()
-    console.print(f"[bold]{found.device.name}[/], {found.calls} calls")
+    console.print(marked("[bold]{}[/], {} calls", found.device.name, found.calls))
     table = Table.grid(padding=(0, 2))
     for name, factor in found.factors.items():
         table.add_row(name, f"{factor:.2f} of the data sheet's")
     console.print(table)
     console.print(f"median error of their times: {found.error_before:.0%} before, {found.error_after:.0%} now")
-    console.print(f"Next: {command_line('forecast', 'PROBLEM', 'FILE', '--device', str(output))}", markup=False)
+    console.print(f"Next: {command_line('forecast', 'PROBLEM', 'FILE', '--device', str(output))}")

@@ -56,9 +56,7 @@ def list_(
         console.print(table)
         console.print()
     candidates, rows = sum(group.candidates for group in groups), sum(group.rows for group in groups)
-    console.print(
-        f"{count(candidates, 'candidate')} in {count(rows, 'row')} of {known.path}", markup=False, soft_wrap=True
-    )
+    console.print(f"{count(candidates, 'candidate')} in {count(rows, 'row')} of {known.path}", soft_wrap=True)
 
 
 @catalogue.command()
@@ -121,7 +119,7 @@ def _open() -> Catalogue:
 
 def _tell_skipped(known: Catalogue) -> None:
     if known.skipped:
-        progress_console().print(f"note: {known.skipped} damaged rows of {known.path} were skipped", markup=False)
+        progress_console().print(f"note: {known.skipped} damaged rows of {known.path} were skipped")
 
 
 def _by_key(rows: list[Row]) -> list[list[Row]]:
@@ -158,9 +156,9 @@ def _show(rows: list[Row]) -> None:
     console = people()
     candidate = rows[-1].candidate
     origin = candidate.origin.kind
-    console.print(f"{candidate.id}  {candidate.task} in {candidate.language}, by {origin}", markup=False)
+    console.print(f"{candidate.id}  {candidate.task} in {candidate.language}, by {origin}")
     for group in _by_key(rows):
-        console.print(f"\n{group[0].device}", markup=False)
+        console.print(f"\n{group[0].device}")
         table = Table(box=None, padding=(0, 3, 0, 2), header_style="dim")
         for heading in ("measured", "status", "speedup", "95 % interval", "message"):
             table.add_column(heading)
@@ -170,7 +168,7 @@ def _show(rows: list[Row]) -> None:
             table.add_row("together", *_cells(combine([row.measurement for row in group])))
         console.print(table)
     console.print()
-    console.print(candidate.source, markup=False, soft_wrap=True)
+    console.print(candidate.source, soft_wrap=True)
 
 
 def _cells(outcome: Any) -> tuple[str, ...]:
@@ -184,9 +182,8 @@ def _cells(outcome: Any) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    from rich.markup import escape
 
-    return escape(text)
+    return text
 
 
 def _moment(seconds: float) -> str:

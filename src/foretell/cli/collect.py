@@ -63,7 +63,7 @@ def collect(
     def passed_over(why: str) -> None:
         told.append(why)
         if len(told) <= _MOST_TOLD:
-            console.print(f"passed over: {' '.join(why.split())[:_SENTENCE_CHARACTERS]}", soft_wrap=True, markup=False)
+            console.print(f"passed over: {' '.join(why.split())[:_SENTENCE_CHARACTERS]}", soft_wrap=True)
 
     with bench_of(kind, NO_GPU) as bench:
         written = corpus / "written"
@@ -91,6 +91,6 @@ def _show(tally: Tally, into: Path) -> None:
         console.print(f"being measured by another process: {tally.elsewhere}", soft_wrap=True)
     if tally.statuses:
         statuses = ", ".join(f"{name} {number}" for name, number in tally.statuses.most_common())
-        console.print(f"outcomes: {statuses}", soft_wrap=True, markup=False)
+        console.print(f"outcomes: {statuses}", soft_wrap=True)
     if into.exists():
-        console.print(f"next: {command_line('data', 'import', into)}", soft_wrap=True, markup=False)
+        console.print(f"next: {command_line('data', 'import', into)}", soft_wrap=True)

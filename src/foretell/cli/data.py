@@ -25,6 +25,7 @@ data = typer.Typer(help="Plan, import, describe, verify, split and export the co
 data.callback(invoke_without_command=True)(help_alone)
 HERE = Path("data")
 MOST_PROBLEMS = 50
+MOST_REASONS = 20
 _SINGULAR = {
     "devices": "device",
     "languages": "language",
@@ -89,7 +90,7 @@ def plan(
         document({"plan": str(out), "candidates": planned})
         return
     next_command = command_line("collect", out, "--into", "catalogue.sqlite")
-    people().print(f"{planned} candidates planned in {out}; next: {next_command}", markup=False, soft_wrap=True)
+    people().print(f"{planned} candidates planned in {out}; next: {next_command}", soft_wrap=True)
 
 
 def _own_items(task: str, files: Sequence[Path]) -> list[Item]:
@@ -115,7 +116,7 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Add measurements to the corpus: catalogues, as `collect` writes them, or the folders of runs."""
-    from foretell.kernels.corpus.table import merge
+    from foretell.kernels.corpus.imports import merge
     from foretell.received_limits import size_of, within_limits
 
     extras.check("data", "pyarrow")
@@ -123,9 +124,14 @@ def import_(
         if not path.exists():
             raise BadInput(f"there is no {path}", "a catalogue or the folder of a run")
     with within_limits(", ".join(map(str, catalogues)), sum(map(size_of, (folder, *catalogues)))):
-        counts = merge(folder, catalogues)
+        left_out: list[str] = []
+        counts = merge(folder, catalogues, left_out.append)
+    for reason in left_out[:MOST_REASONS]:
+        progress_console().print(f"note: {reason}", soft_wrap=True)
+    if len(left_out) > MOST_REASONS:
+        progress_console().print(f"note: {len(left_out) - MOST_REASONS} more are left out")
     if as_json:
-        document({"rows": dict(counts)})
+        document({"rows": dict(counts), "left_out": len(left_out)})
         return
     people().print(", ".join(f"{count} rows in {name}.parquet" for name, count in counts.items()) or "nothing new")
 
@@ -147,7 +153,6 @@ def stats(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
 
 def _show_stats(stats: Mapping[str, Any]) -> None:
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     from foretell.report.numbers import count, seconds, times
@@ -165,7 +170,7 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
     for group in ("devices", "languages", "origins", "statuses", "splits"):
         ranked = sorted(stats[group].items(), key=lambda one: -one[1])
         for number, (name, candidates) in enumerate(ranked):
-            counts.add_row(_SINGULAR[group] if number == 0 else "", escape(name), f"{candidates:,}")
+            counts.add_row(_SINGULAR[group] if number == 0 else "", name, f"{candidates:,}")
     console.print(counts)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("operation", "device", "candidates", "failed", "best", "median", "p90 / p10"):
@@ -173,7 +178,7 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
     for name, one in stats["by_operation"].items():
         kind, _, operation = name.partition(" ")
         speeds = ("–" if one[key] is None else times(one[key], sign="x") for key in ("best", "median", "spread"))
-        table.add_row(escape(operation), kind, f"{one['candidates']:,}", f"{one['failed']:,}", *speeds)
+        table.add_row(operation, kind, f"{one['candidates']:,}", f"{one['failed']:,}", *speeds)
     console.print(table)
     console.print("best and median are speedups over the reference; p90 / p10 is their spread", style="dim")
 
@@ -198,7 +203,7 @@ def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
         document({"ok": not found, **counts, "problems": found})
     else:
         for words in found[:MOST_PROBLEMS]:
-            people().print(words, markup=False)
+            people().print(words)
         what = f"{len(rows)} rows" + (f", {len(kernels)} real kernels and {len(outcomes)} labels" if kernels else "")
         people().print(f"{len(found)} problems in {what}" if found else f"{what} verified")
     if found:
@@ -238,7 +243,7 @@ def export(
     if as_json:
         document({"file": str(out), "rows": len(rows)})
     else:
-        people().print(f"{len(rows)} rows in {out}", markup=False, soft_wrap=True)
+        people().print(f"{len(rows)} rows in {out}", soft_wrap=True)
 
 
 @data.command()
@@ -268,7 +273,7 @@ def rebuild(
         if as_json:
             document({"corpus": str(path), "applied": len(known)})
         else:
-            people().print(f"features of {len(known)} candidates written into {path}", markup=False)
+            people().print(f"features of {len(known)} candidates written into {path}")
         return
     try:
         left = again.wanting(rows, set(known))
@@ -281,7 +286,7 @@ def rebuild(
         document({"features": str(features), "built": built, "left": len(left) - built})
         return
     next_command = command_line("data", "rebuild", features, "--apply")
-    people().print(f"{built} built, {len(left) - built} left; next: {next_command}", markup=False, soft_wrap=True)
+    people().print(f"{built} built, {len(left) - built} left; next: {next_command}", soft_wrap=True)
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from foretell.cli.errors import FAILED, plainly
-from foretell.cli.output import AsJson, document, people
+from foretell.cli.output import AsJson, document, marked, people
 from foretell.extras import EXTRAS, install_command
 
 if TYPE_CHECKING:
@@ -55,17 +55,17 @@ def _ready(found: list[Check]) -> bool:
 
 
 def _show(found: list[Check]) -> None:
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     console = people()
     table = Table.grid(padding=(0, 2))
     for check in found:
         word, colour = _SIGNS[check.ok]
-        table.add_row(f"[{colour}]{word}[/]", escape(check.name), f"[dim]{escape(check.detail)}[/]")
+        table.add_row(Text(word, style=colour), check.name, marked("[dim]{}[/]", check.detail))
     console.print(table)
     bad = [check.name for check in found if check.ok is False]
     if bad:
-        console.print(f"\n[red]Not ready:[/] mend {escape(', '.join(bad))}, then run [bold]foretell doctor[/] again.")
+        console.print(marked("\n[red]Not ready:[/] mend {}, then run [bold]foretell doctor[/] again.", ", ".join(bad)))
     else:
-        console.print("\n[green]Ready.[/] Next: [bold]foretell search softmax --profile quick[/]")
+        console.print(marked("\n[green]Ready.[/] Next: [bold]foretell search softmax --profile quick[/]"))

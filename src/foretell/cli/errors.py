@@ -208,7 +208,7 @@ def _unforeseen(error: BaseException) -> Problem:
 def _note(text: str) -> None:
     from foretell.cli.output import progress_console
 
-    progress_console().print(f"note: {text}", markup=False, soft_wrap=True)
+    progress_console().print(f"note: {text}", soft_wrap=True)
 
 
 def show_problem(problem: Problem, as_json: bool) -> None:

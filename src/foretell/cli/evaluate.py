@@ -114,7 +114,7 @@ def evaluate(
             judged_on = {name: _limited(rows.pools(name, shown), limit, seed) for name in splits}
             chosen, known = _chosen(forecaster, rows, past)
         for warning in rows.warnings():
-            progress_console().print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
+            progress_console().print(f"warning: {warning}", style="yellow", soft_wrap=True)
         tellers = {name: _forecaster(name, known, seed) for name in chosen}
         results = []
         for part, pools in judged_on.items():
@@ -140,7 +140,7 @@ def evaluate(
         write_evaluation(results, settings, html_file)
     for path in (out, html_file, log):
         if path is not None:
-            people(as_json).print(str(path), soft_wrap=True, markup=False)
+            people(as_json).print(str(path), soft_wrap=True)
 
 
 def _progress(status: Status, label: str, pools: Sequence[Pool]) -> Callable[[int], None]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from foretell.cli.output import people
+from foretell.cli.output import marked, people
 from foretell.kernels.evaluate.figures import FIGURES, MAIN, POOLED
 from foretell.kernels.evaluate.result import Part, Result
 from foretell.report.evaluation import best, shown
@@ -42,9 +42,9 @@ def show(results: Sequence[Result], foreign: bool) -> None:
             cells = []
             for i, r in enumerate(ours):
                 value, interval = shown(r.figures[name])
-                strong = f"[bold green]{value}[/]" if i in ahead else value
-                cells.append(f"{strong} [dim]{interval}[/]" if interval and roomy else strong)
-            table.add_row(f"{figure.label} [dim]{figure.arrow}[/]", *cells)
+                strong = marked("[bold green]{}[/]", value) if i in ahead else value
+                cells.append(marked("{} [dim]{}[/]", strong, interval) if interval and roomy else strong)
+            table.add_row(marked("{} [dim]{}[/]", figure.label, figure.arrow), *cells)
         table.add_row("time per forecast", *(seconds(r.seconds_each) for r in ours))
         if any(r.troubles for r in ours):
             table.add_row("forecasts in trouble", *(percent(r.troubles_share, 1) for r in ours))

@@ -57,7 +57,7 @@ def explain(
     else:
         console = people()
         for line in told.lines():
-            console.print(_plain(line), soft_wrap=True, markup=False)
+            console.print(_plain(line), soft_wrap=True)
     if not told.runs or told.reference is None:
         raise typer.Exit(FAILED)
 

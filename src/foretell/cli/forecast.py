@@ -12,7 +12,7 @@ from foretell.cli import names
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.measure import Files
 from foretell.cli.options import ReferenceMs, Sizes, TaskOrProblem, forecaster_option
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 from foretell.forecasting import INTERVAL
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _warn(told: Told) -> None:
             continue
         because = f"{each.trouble}, {each.trouble_words}" if each.trouble_words else each.trouble
         text = f"no answer about {path} ({because}): what is told of it is the forecast of physics alone"
-        progress_console().print(f"warning: {text}", style="yellow", soft_wrap=True, markup=False)
+        progress_console().print(f"warning: {text}", style="yellow", soft_wrap=True)
 
 
 def _document(told: Told) -> dict[str, Any]:
@@ -156,16 +156,15 @@ def _basis(told: Sequence[Prediction]) -> str:
 
 
 def _show(reference: str, told: Told, source_only: bool) -> None:
-    from rich.markup import escape
 
     console = people()
     task, device = told[0][1].task, told[0][1].device
-    console.print(f"[bold]{escape(task.name)}[/] on {escape(device.name)}, not run")
+    console.print(marked("[bold]{}[/] on {}, not run", task.name, device.name))
     basis = _basis([each for _, each in told])
     names = ", ".join(dict.fromkeys(each.forecaster for _, each in told))
-    console.print(f"[dim]forecaster {escape(names)}, {basis}[/]")
+    console.print(marked("[dim]forecaster {}, {}[/]", names, basis))
     if caution := told[0][1].caution:
-        console.print(f"[yellow]caution: {escape(caution)}[/]", soft_wrap=True, highlight=False)
+        console.print(marked("[yellow]caution: {}[/]", caution), soft_wrap=True, highlight=False)
     console.print()
     for path, each in told:
         if each.runs:
@@ -181,14 +180,13 @@ def _show(reference: str, told: Told, source_only: bool) -> None:
         return
     paths = [path for path, each in told if each.runs and each.measured is None]
     if paths:
-        console.print("To find out:", f"[bold]{escape(command_line('measure', reference, *paths))}[/]", soft_wrap=True)
+        console.print("To find out:", marked("[bold]{}[/]", command_line("measure", reference, *paths)), soft_wrap=True)
         if not told[0][1].learnt_from and task.kind == "library":
-            console.print(f"To teach the forecaster: [bold]foretell search {task.name} --profile quick[/]")
+            console.print(marked("To teach the forecaster: [bold]foretell search {} --profile quick[/]", task.name))
 
 
 def _show_unrecorded(told: Sequence[Prediction], source_only: bool) -> None:
     """How to get a forecast that rests on more than the source, if a package is all that it takes."""
-    from rich.markup import escape
 
     from foretell.extras import EXTRAS, MissingPackage, is_installed
 
@@ -196,7 +194,7 @@ def _show_unrecorded(told: Sequence[Prediction], source_only: bool) -> None:
         return
     absent = MissingPackage("torch", EXTRAS["gpu"])
     words = f"{absent.what}, so that nothing was built or recorded: kernels are hardly told apart. {absent.do}"
-    people().print(f"[yellow]{escape(words)}[/]", soft_wrap=True, highlight=False)
+    people().print(marked("[yellow]{}[/]", words), soft_wrap=True, highlight=False)
 
 
 def _show_measured(told: Prediction) -> None:
@@ -209,16 +207,17 @@ def _show_measured(told: Prediction) -> None:
         return
     interval = f"95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}"
     words = f"{times(found.speedup, sign='x')} ({interval})" if found.ok else KINDS[found.status]
-    people().print(f"  [bold]this very source was measured before: {words}[/]\n", soft_wrap=True, highlight=False)
+    people().print(
+        marked("  [bold]this very source was measured before: {}[/]\n", words), soft_wrap=True, highlight=False
+    )
 
 
 def _show_recorded(told: Prediction) -> None:
     """What the recording showed, if it is worth a line."""
-    from rich.markup import escape
 
     if told.verdict is not None and told.verdict.sentence:
         words = f"{told.verdict.finding}: {_line(told.verdict.sentence)}"
-        people().print(f"  [yellow]{escape(words)}[/]", soft_wrap=True, highlight=False)
+        people().print(marked("  [yellow]{}[/]", words), soft_wrap=True, highlight=False)
 
 
 def _line(text: str) -> str:
@@ -227,7 +226,6 @@ def _line(text: str) -> str:
 
 
 def _show_one(path: Path, told: Forecast, basis: str) -> None:
-    from rich.markup import escape
 
     from foretell.belief import label
     from foretell.report.numbers import percent, times
@@ -235,51 +233,55 @@ def _show_one(path: Path, told: Forecast, basis: str) -> None:
     console = people()
     low, high = told.interval(INTERVAL)
     interval = f"{percent(INTERVAL)} interval {times(2.0**low, sign='')} to {times(2.0**high, sign='')}"
-    console.print(f"[bold green]{times(2.0**told.median, sign='x')}[/]  {escape(str(path))}  [dim]{interval}[/]")
-    aside = f" ({escape(basis)})" if basis else ""
-    console.print(f"  [dim]{percent(told.p_fail)} chance that it fails{aside}; if it works:[/]", soft_wrap=True)
+    console.print(marked("[bold green]{}[/]  {}  [dim]{}[/]", times(2.0**told.median, sign="x"), path, interval))
+    aside = f" ({basis})" if basis else ""
+    console.print(
+        marked("  [dim]{} chance that it fails{}; if it works:[/]", percent(told.p_fail), aside), soft_wrap=True
+    )
     probabilities = told.bins()
     widest = max(probabilities)
     for i, probability in enumerate(probabilities):
         bar = "█" * round(BAR_WIDTH * probability / widest) if probability >= 0.005 else ""
-        console.print(f"  {label(i):>16}  [green]{bar:<{BAR_WIDTH}}[/] [dim]{percent(probability):>5}[/]")
+        console.print(
+            marked(
+                "  {}  [green]{}[/] [dim]{}[/]", f"{label(i):>16}", f"{bar:<{BAR_WIDTH}}", f"{percent(probability):>5}"
+            )
+        )
     console.print()
 
 
 def _show_why(why: dict[str, Any]) -> None:
-    from rich.markup import escape
 
     from foretell.report.numbers import percent, times
 
     console = people()
-    console.print(f"  [dim]{_KNOWN[why['regime']]}[/]", soft_wrap=True)
+    console.print(marked("  [dim]{}[/]", _KNOWN[why["regime"]]), soft_wrap=True)
     if why["outside"]:
         told = f"{percent(why['outside'])} of its numbers lie outside what the model has seen: the interval is wider"
-        console.print(f"  [yellow]{told}[/]", soft_wrap=True, highlight=False)
-    console.print("  [dim]moved most by[/]")
+        console.print(marked("  [yellow]{}[/]", told), soft_wrap=True, highlight=False)
+    console.print(marked("  [dim]moved most by[/]"))
     for each in why["moved"]:
         told = f"{_in_words(each['name'])} {_plain(each['value'])} (typical {_plain(each['typical'])})"
-        console.print(f"  [dim]x{each['factor']:.2f}  {told}[/]", highlight=False, soft_wrap=True)
+        console.print(marked("  [dim]x{}  {}[/]", f"{each['factor']:.2f}", told), highlight=False, soft_wrap=True)
     if why["neighbours"]:
-        console.print("  [dim]nearest measured kernels[/]")
+        console.print(marked("  [dim]nearest measured kernels[/]"))
     for each in why["neighbours"]:
         named = f"{each['task']} in {each['language']}, {each['device']}; {each['likeness']}"
         told = f"{times(each['speedup'], sign='x'):>6}  {named}: {each['words']}".removesuffix(": ")
-        console.print(f"  [dim]{escape(told)}[/]", highlight=False, soft_wrap=True)
+        console.print(marked("  [dim]{}[/]", told), highlight=False, soft_wrap=True)
     console.print()
 
 
 def _show_failed(path: Path, told: Prediction) -> None:
-    from rich.markup import escape
 
     from foretell.report.numbers import percent
 
     console, message = people(), told.build.message.strip() if told.build else ""
     said = message.startswith("cannot run: ")
     head = "cannot run" if said else "does not build"
-    console.print(f"[red]{head}[/]  {escape(str(path))}  [dim]{percent(told.p_fail)} chance that it fails[/]")
+    console.print(marked("[red]{}[/]  {}  [dim]{} chance that it fails[/]", head, path, percent(told.p_fail)))
     for line in message.removeprefix("cannot run: ").splitlines()[:MESSAGE_LINES]:
-        console.print(f"  {_line(line)}", markup=False, soft_wrap=True)
+        console.print(f"  {_line(line)}", soft_wrap=True)
     console.print()
 
 

@@ -123,11 +123,11 @@ def demo(
         document({**asdict(told), "task": task, "seed": seed, "faults": faults, **where})
         return
     console = people()
-    console.print(told.goal, markup=False, soft_wrap=True)
-    console.print(told.words, markup=False, soft_wrap=True)
+    console.print(told.goal, soft_wrap=True)
+    console.print(told.words, soft_wrap=True)
     for fault in guard.faults:
-        console.print(f"{fault.where}: {fault.message}", style="dim", markup=False, soft_wrap=True)
-    console.print(str(path), markup=False, soft_wrap=True)
+        console.print(f"{fault.where}: {fault.message}", style="dim", soft_wrap=True)
+    console.print(str(path), soft_wrap=True)
     console.print(f"next  {command_line('gui', 'rescore', folder, '--critic', 'rules')}", style="dim", soft_wrap=True)
 
 
@@ -157,7 +157,7 @@ def replay(
     from foretell.received_limits import size_of, within_limits
 
     with _gui_errors(), within_limits(trace, size_of(trace)):
-        people().print(str(_write_page(trace, path)), markup=False, soft_wrap=True)
+        people().print(str(_write_page(trace, path)), soft_wrap=True)
 
 
 @gui.command()

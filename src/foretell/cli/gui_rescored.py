@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from foretell.report.numbers import count, percent
@@ -22,7 +21,7 @@ def show_rescored(console: Console, rescored: Rescored) -> None:
     """The table of proposals, what both critics objected to, and by which thresholds."""
     console.print(_table(rescored))
     for line in _sentences(rescored):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def rows(rescored: Rescored) -> list[dict[str, Any]]:
@@ -64,7 +63,7 @@ def _table(rescored: Rescored) -> Table:
     for one in rescored.rounds:
         cells = (*((str(one.episode + 1),) if several else ()), str(one.step + 1), str(one.revision + 1))
         chances = [NONE if said is None else percent(said.p_bad) for said in (one.before, one.now)]
-        table.add_row(*cells, chances[0], _mark(one.objected), chances[1], _mark(one.objects), escape(_error(one)))
+        table.add_row(*cells, chances[0], _mark(one.objected), chances[1], _mark(one.objects), _error(one))
     return table
 
 

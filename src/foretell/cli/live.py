@@ -9,11 +9,11 @@ from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from foretell.cli.output import marked
 from foretell.kernels.measurement import Measurement
 from foretell.kernels.profiles import Budgets
 from foretell.kernels.search import Event, Finished, Measured, Round, RunState, Verified
@@ -110,12 +110,14 @@ def table(shot: Snapshot, budgets: Budgets, left_s: float | None) -> RenderableT
         grid.add_row(name, line)
     grid.add_row("so far", shot.counts)
     left = f"about {seconds(float(round(left_s)))} left" if left_s is not None else "time left not known yet"
-    grid.add_row("now", f"{shot.phase}  [dim]{left}, Ctrl-C keeps everything[/]")
-    heading = f"[bold]{escape(shot.task)}[/] on {escape(shot.device)}  [dim]round {shot.rounds}[/]"
+    grid.add_row("now", marked("{}  [dim]{}, Ctrl-C keeps everything[/]", shot.phase, left))
+    heading = marked("[bold]{}[/] on {}  [dim]round {}[/]", shot.task, shot.device, shot.rounds)
     last = Table.grid(padding=(0, 2))
     for action, candidate, why in shot.decisions:
         last.add_row(
-            f"[dim]{action}[/]", f"[dim]{candidate}[/]", Text(why, style="dim", no_wrap=True, overflow="ellipsis")
+            marked("[dim]{}[/]", action),
+            marked("[dim]{}[/]", candidate),
+            Text(why, style="dim", no_wrap=True, overflow="ellipsis"),
         )
     return Group(heading, "", grid, "", last)
 
@@ -220,7 +222,7 @@ class PlainView:
                 pass
 
     def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, soft_wrap=True)
+        self._console.print(line, soft_wrap=True)
 
 
 def outcome_words(found: Measurement) -> str:

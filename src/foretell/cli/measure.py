@@ -9,7 +9,7 @@ import typer
 
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.options import Sizes, TaskOrProblem
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -65,31 +65,31 @@ def _document(task: Task, device: Device, found: list[Found]) -> dict[str, Any]:
 
 
 def _show(reference: str, task: Task, device: Device, found: list[Found]) -> None:
-    from rich.markup import escape
 
     from foretell.report.conditions import contention
 
     console = people()
-    console.print(f"[bold]{escape(task.name)}[/] on {escape(device.name)}\n", highlight=False)
+    console.print(marked("[bold]{}[/] on {}\n", task.name, device.name), highlight=False)
     for path, _, outcome in found:
         show_outcome(path, outcome)
     disturbance = contention(outcome for _, _, outcome in found)
     if disturbance:
-        console.print(f"[yellow]{disturbance}[/]\n", highlight=False)
+        console.print(marked("[yellow]{}[/]\n", disturbance), highlight=False)
     best = max((outcome for _, _, outcome in found if outcome.ok), key=lambda o: o.log2_speedup, default=None)
     if best is not None:
-        console.print(f"[dim]{best.method}[/]\n")
+        console.print(marked("[dim]{}[/]\n", best.method))
         if device.kind == "cpu" and task.kind == "library":
-            console.print(f"Next: [bold]{command_line('search', reference)}[/] to see how much faster it can get")
+            console.print(
+                marked("Next: [bold]{}[/] to see how much faster it can get", command_line("search", reference))
+            )
     else:
         command = command_line("tasks", task.name, "--kind", device.kind)
-        checked = f"; [bold]{command}[/] shows what is checked" if task.kind == "library" else ""
-        console.print(f"Next: fix it and measure again{checked}")
+        checked = marked("; [bold]{}[/] shows what is checked", command) if task.kind == "library" else ""
+        console.print(marked("Next: fix it and measure again{}", checked))
 
 
 def show_outcome(path: Path, outcome: Measurement) -> None:
     """The speedup with its workloads, or the failure with its message."""
-    from rich.markup import escape
     from rich.table import Table
 
     from foretell.kernels.measurement import TRUST_REASON
@@ -98,28 +98,30 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
     from foretell.report.numbers import seconds, times
 
     console = people()
-    name = escape(str(path))
+    name = str(path)
     if not outcome.ok:
-        console.print(f"[red]{KINDS[outcome.status]}[/]  {name}")
+        console.print(marked("[red]{}[/]  {}", KINDS[outcome.status], name))
         lines = outcome.message.strip().splitlines()
         for line in lines[:MESSAGE_LINES]:
-            console.print(f"  {line}", markup=False, soft_wrap=True)
+            console.print(f"  {line}", soft_wrap=True)
         if len(lines) > MESSAGE_LINES:
-            console.print(f"  [dim]({len(lines) - MESSAGE_LINES} more lines; --json has them all)[/]")
+            console.print(marked("  [dim]({} more lines; --json has them all)[/]", len(lines) - MESSAGE_LINES))
         console.print()
         return
     interval = f"95 % interval {times(outcome.low, sign='')} to {times(outcome.high, sign='')}"
     early = ", stopped early" if outcome.stopped_early else ""
-    console.print(f"[bold green]{times(outcome.speedup, sign='x')}[/]  {name}  [dim]{interval}{early}[/]")
+    console.print(
+        marked("[bold green]{}[/]  {}  [dim]{}{}[/]", times(outcome.speedup, sign="x"), name, interval, early)
+    )
     if note := trust_note(outcome):
         reason = outcome.conditions.get(TRUST_REASON, "")
-        console.print(f"  [yellow]{note}[/] {escape(str(reason))}", soft_wrap=True)
+        console.print(marked("  [yellow]{}[/] {}", note, reason), soft_wrap=True)
     if note := pooled_note(outcome):
-        console.print(f"  [dim]{note}[/]", soft_wrap=True)
+        console.print(marked("  [dim]{}[/]", note), soft_wrap=True)
     if note := disturbed_note(outcome):
-        console.print(f"  [yellow]{note}[/]", soft_wrap=True)
+        console.print(marked("  [yellow]{}[/]", note), soft_wrap=True)
     if note := processes_note(outcome):
-        console.print(f"  [yellow]{note}[/]", soft_wrap=True)
+        console.print(marked("  [yellow]{}[/]", note), soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 2), header_style="dim")
     for heading in ("workload", "speedup", "reference", "yours"):
         table.add_column(heading, justify="left" if heading == "workload" else "right")

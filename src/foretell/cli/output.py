@@ -15,10 +15,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
 
 from foretell.errors import command_line
 
-__all__ = ["AsJson", "command_line", "document", "people", "progress_console", "shown"]
+__all__ = ["AsJson", "command_line", "document", "marked", "people", "progress_console", "shown"]
 
 _OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # of Unicode's categories
 
@@ -42,18 +44,58 @@ def shown(text: str) -> str:
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in _OBEYED)
 
 
+def marked(template: str, *values: object) -> Text:
+    """The template with its styles (`[bold]{}[/] of {}`), each value in the place of a `{}`; values are plain text.
+
+    The consoles read no markup, so that this is the one place where it becomes styles.
+    """
+    template_text = Text.from_markup(template, emoji=False)
+    text, start, left = Text(), 0, list(values)
+    while (place := template_text.plain.find("{}", start)) >= 0:
+        value = left.pop(0)
+        inserted = value.copy() if isinstance(value, Text) else Text(str(value))
+        for span in template_text[place : place + 2].spans:
+            inserted.stylize_before(span.style)
+        text = text + template_text[start:place] + inserted
+        start = place + 2
+    return text + template_text[start:]
+
+
+class _PlainStatus(Status):
+    """A line of progress that reads no markup."""
+
+    def __init__(self, status: RenderableType, *args: Any, **named: Any) -> None:
+        super().__init__(_plain(status), *args, **named)
+
+    def update(self, status: RenderableType | None = None, *args: Any, **named: Any) -> None:
+        super().update(_plain(status) if status is not None else None, *args, **named)
+
+
+def _plain(text: RenderableType) -> RenderableType:
+    return Text(text) if isinstance(text, str) else text
+
+
 class _PlainConsole(Console):
     """A console that shows the text it is given and obeys nothing in it; its own styles are added afterwards."""
 
+    def status(self, status: RenderableType, *args: Any, **named: Any) -> Status:
+        """As rich's, for which a text is markup whatever the console says."""
+        return _PlainStatus(status, *args, console=self, **named)
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(shown(segment.text), segment.style)
+            style = segment.style.update_link(None) if segment.style and segment.style.link else segment.style
+            yield segment if segment.control else Segment(shown(segment.text), style)
 
 
 def _console(stderr: bool) -> Console:
     """NO_COLOR also removes bold and dim text, so that what it leaves is the text alone."""
     return _PlainConsole(
-        stderr=stderr, highlight=False, emoji=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
+        stderr=stderr,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
 
 

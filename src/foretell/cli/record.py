@@ -10,7 +10,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.options import Sizes, TaskOrProblem
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.output import AsJson, document, marked, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.cost.work import Work
@@ -115,28 +115,27 @@ def _work(program: Program) -> tuple[Work | None, str]:
 
 
 def _show(task: Task, workload: Workload, recording: Recording, output: Path | None) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     console = people()
-    console.print(f"[bold]{escape(task.name)}[/] {escape(workload.name)}")
+    console.print(marked("[bold]{}[/] {}", task.name, workload.name))
     if recording.program is None:
         refusal = recording.refusal
-        console.print(f"[yellow]cannot be recorded:[/] {escape(_plain(str(refusal)))}", soft_wrap=True)
+        console.print(marked("[yellow]cannot be recorded:[/] {}", _plain(str(refusal))), soft_wrap=True)
         return
     program = recording.program
     table = Table.grid(padding=(0, 2))
     for phase, steps in (("setup", program.setup), ("run", program.run)):
         for number, step in enumerate(steps[:MOST_ROWS]):
             name, what = _row(step)
-            table.add_row(phase if not number else "", f"[dim]{number}[/]", escape(name), f"[dim]{escape(what)}[/]")
+            table.add_row(phase if not number else "", marked("[dim]{}[/]", number), name, marked("[dim]{}[/]", what))
         if len(steps) > MOST_ROWS:
             table.add_row("", "", f"... {len(steps) - MOST_ROWS} more", "")
     console.print(table)
     for line in _findings(program, recording):
-        console.print(escape(line), soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if output is not None:
-        console.print(str(output), soft_wrap=True, markup=False)
+        console.print(str(output), soft_wrap=True)
 
 
 def _findings(program: Program, recording: Recording) -> list[str]:

@@ -15,7 +15,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import INTERRUPTED, BadInput, plainly
 from foretell.cli.options import Jobs, count, natural
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.output import AsJson, document, marked, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.replay.compare import Contender, Effort, Run
@@ -199,7 +199,7 @@ def replay(
     else:
         _show(told, time.monotonic() - began)
         for path in written:
-            people().print(str(path), soft_wrap=True, markup=False)
+            people().print(str(path), soft_wrap=True)
         if not written:
             people().print(f"next  {_more(told)}", style="dim")
     if interrupted:
@@ -337,7 +337,7 @@ def _show(told: Comparison, seconds: float) -> None:
 
     console, standings = people(), told.standings
     searches = f"{count(len(told.runs), 'search', 'searches')} in {spell(round(seconds))}"
-    console.print(f"{', '.join(told.settings['files'])} · {setting(told)} · {searches}", soft_wrap=True, markup=False)
+    console.print(f"{', '.join(told.settings['files'])} · {setting(told)} · {searches}", soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("contender", no_wrap=True)
     first, *rest = map(str, told.places)
@@ -345,7 +345,7 @@ def _show(told: Comparison, seconds: float) -> None:
         table.add_column(name, justify="right")
     ahead, labels = soonest([one.until for one in standings]), told.labels()
     for i, one in enumerate(standings):
-        until = f"[bold green]{number(one.until)}[/]" if i in ahead else number(one.until)
+        until = marked("[bold green]{}[/]", number(one.until)) if i in ahead else number(one.until)
         shares = (percent(one.mean[k - 1]) for k in told.places)
         table.add_row(labels[one.contender], until, percent(one.reached), *shares, f"{one.considered:.0f}")
     console.print(table)

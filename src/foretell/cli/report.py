@@ -32,4 +32,4 @@ def report(
 
     with within_limits(run_dir, size_of(run_dir)):
         written = write_report(load_run(run_dir), path, run_dir)
-    people().print(str(written), soft_wrap=True, markup=False)
+    people().print(str(written), soft_wrap=True)

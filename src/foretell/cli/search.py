@@ -139,7 +139,7 @@ def search(
     with chosen, make_view(progress_console(), chosen.parts.config.profile.budgets) as view:
         chosen.carry_on(view.on_event)
     if chosen.torn is not None:
-        progress_console().print(f"note: {chosen.torn}", markup=False, soft_wrap=True)
+        progress_console().print(f"note: {chosen.torn}", soft_wrap=True)
     conclude(chosen.state, chosen.place, report, as_json, LmReport(chosen.language_models(), resumed))
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from foretell.cli.lm_report import LmReport
-from foretell.cli.output import command_line
+from foretell.cli.output import command_line, marked
 from foretell.kernels.languages.extension.bare import is_bare
 from foretell.kernels.policy import is_over_budget
 from foretell.kernels.search import RunState, StopReason
@@ -33,10 +33,10 @@ def print_summary(
 ) -> None:
     """What came out, what it took, where it is, and what to do next."""
     task = str(state.config["task"])
-    console.print(f"[bold]{escape(task)}[/]  {_outcome(state)}", soft_wrap=True)
+    console.print(marked("[bold]{}[/]  {}", task, _outcome(state)), soft_wrap=True)
     gain = over_start(state)
     if gain is not None or start_trouble(state):
-        console.print(f"  {escape(gain.sentence if gain else start_trouble(state))}", soft_wrap=True)
+        console.print(f"  {gain.sentence if gain else start_trouble(state)}", soft_wrap=True)
     unmeasured = f"{state.trusted} trusted on their forecast, {state.dropped} dropped"
     over = sum(is_over_budget(state.nodes[one].reason) for one in state.reserves)
     unmeasured += f" ({over} of them past the budget)" if over else ""
@@ -47,28 +47,28 @@ def print_summary(
     reused = f", {count(state.reused, 'measurement')} reused from earlier runs" if state.reused else ""
     console.print(f"  {seconds(state.device_s + state.verify_s)} of device time spent{saved}{reused}", soft_wrap=True)
     for line in (language_models or LmReport()).lines():
-        console.print(f"  {escape(line)}", soft_wrap=True)
+        console.print(f"  {line}", soft_wrap=True)
     if state.finished is not None:
         console.print(f"  ended because {state.finished.reason.sentence}")
     disturbance = contention(measurements_of(state))
     if disturbance:
-        console.print(f"  [yellow]{disturbance}[/]", soft_wrap=True)
+        console.print(marked("  [yellow]{}[/]", disturbance), soft_wrap=True)
     if apart := disagreement(state):
-        console.print(f"  [yellow]{apart}[/]", soft_wrap=True)
+        console.print(marked("  [yellow]{}[/]", apart), soft_wrap=True)
     console.print()
     rows = [("report", str(report))] if report else []
     if state.best is not None:
         rows.append(("source", str(best_path(state, run_dir))))
     rows.append(("next", _next(state, run_dir)))
     for name, value in rows:
-        console.print(f"  [dim]{name:<6}[/]  {escape(value)}", soft_wrap=True)
+        console.print(marked("  [dim]{}[/]  {}", f"{name:<6}", value), soft_wrap=True)
 
 
-def _outcome(state: RunState) -> str:
+def _outcome(state: RunState) -> str | Text:
     best = state.best
     found = shown(best) if best else None
     if best is None or found is None or found.speedup is None:
-        return "[red]no candidate that was measured works[/]" if state.measured else "nothing was measured"
+        return marked("[red]no candidate that was measured works[/]") if state.measured else "nothing was measured"
     held = "verified" if best.verified is not None and best.verified.ok else "not yet verified"
     trust = trust_note(found)
     held += f"; {trust}" if trust else ""
@@ -76,7 +76,7 @@ def _outcome(state: RunState) -> str:
     if not state.shown_faster:
         closest = f"the closest: {times(found.speedup, sign='x')} {note}"
         return f"no candidate is shown to be faster than the reference; {closest}"
-    return f"[bold green]{times(found.speedup, sign='')} times as fast as the reference[/] [dim]{note}[/]"
+    return marked("[bold green]{} times as fast as the reference[/] [dim]{}[/]", times(found.speedup, sign=""), note)
 
 
 def _next(state: RunState, run_dir: Path) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
@@ -95,7 +95,6 @@ def _list(found: list[Task], kind: str, as_json: bool) -> None:
     if as_json:
         document([{"name": t.name, "family": t.family, "summary": t.summary} for t in found])
         return
-    from rich.markup import escape
     from rich.table import Table
 
     console = people()
@@ -106,14 +105,21 @@ def _list(found: list[Task], kind: str, as_json: bool) -> None:
             if family:
                 table.add_row("", "", "")
             family = task.family
-            table.add_row(f"[bold]{escape(family)}[/]", "", "")
-        table.add_row(f"  {escape(task.name)}", f"[dim]{escape(task.summary)}[/]")
+            table.add_row(marked("[bold]{}[/]", family), "", "")
+        table.add_row(f"  {task.name}", marked("[dim]{}[/]", task.summary))
     console.print(table)
     other = "gpu" if kind == "cpu" else "cpu"
     language = "" if kind == "cpu" else " --language triton"
     console.print(
-        f"\n{len(found)} tasks at the sizes of a {kind.upper()}; [bold]foretell tasks --kind {other}[/] lists those "
-        f"of a {other.upper()}. Next: [bold]foretell tasks NAME[/] or [bold]foretell search NAME{language}[/]",
+        marked(
+            "\n{} tasks at the sizes of a {}; [bold]foretell tasks --kind {}[/] lists those of a {}. "
+            "Next: [bold]foretell tasks NAME[/] or [bold]foretell search NAME{}[/]",
+            len(found),
+            kind.upper(),
+            other,
+            other.upper(),
+            language,
+        ),
         soft_wrap=True,
     )
 
@@ -170,15 +176,14 @@ def _tensor(tensor: Tensor) -> str:
 
 
 def _show(name: str, task: Task, language: str | None, device: Device | None) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from foretell.report.numbers import rate, seconds, size
 
     console = people()
     data = _described(task, language, device)
-    console.print(f"[bold]{escape(task.name)}[/]  [dim]{escape(task.summary)}[/]\n")
-    console.print(escape(data["contract"] or data["signature"]), soft_wrap=True)
+    console.print(marked("[bold]{}[/]  [dim]{}[/]\n", task.name, task.summary))
+    console.print(data["contract"] or data["signature"], soft_wrap=True)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for heading in ("timed workload", "work", "least traffic", "floor"):
         table.add_column(heading, justify="left" if heading == "timed workload" else "right")
@@ -192,23 +197,28 @@ def _show(name: str, task: Task, language: str | None, device: Device | None) ->
     notes = Table.grid(padding=(0, 3))
     for word in ("inputs", "outputs"):
         if data[word]:
-            notes.add_row(f"[dim]{word}[/]", escape("; ".join(data[word])))
+            notes.add_row(marked("[dim]{}[/]", word), "; ".join(data[word]))
     if data["extra"]:
-        notes.add_row("[dim]also checked[/]", escape("; ".join(data["extra"])))
-    notes.add_row("[dim]tolerance[/]", f"{tolerance.absolute:g} + {tolerance.relative:g} x |expected|")
-    notes.add_row("", f"[dim]{escape(tolerance.reason)}[/]")
+        notes.add_row(marked("[dim]also checked[/]"), "; ".join(data["extra"]))
+    notes.add_row(marked("[dim]tolerance[/]"), f"{tolerance.absolute:g} + {tolerance.relative:g} x |expected|")
+    notes.add_row("", marked("[dim]{}[/]", tolerance.reason))
     if device is not None:
-        notes.add_row("[dim]floor[/]", f"least time {escape(device.name)} allows: bytes / bandwidth or FLOPs / peak")
+        notes.add_row(marked("[dim]floor[/]"), f"least time {device.name} allows: bytes / bandwidth or FLOPs / peak")
     console.print()
     console.print(notes)
     kind = task.device_kind
     search, mine = ("", "mine.cpp") if kind == "cpu" else (f" --language {language or 'triton'}", "mine.py")
     if task.files:
-        console.print(f"\nNext: [bold]{escape(command_line('measure', name, mine))}[/]", soft_wrap=True)
+        console.print(marked("\nNext: [bold]{}[/]", command_line("measure", name, mine)), soft_wrap=True)
         return
     console.print(
-        f"\nNext: [bold]foretell search {task.name}{search}[/], or write your own: "
-        f"[bold]{reference_command(task.name, kind)} > {mine}[/]",
+        marked(
+            "\nNext: [bold]foretell search {}{}[/], or write your own: [bold]{} > {}[/]",
+            task.name,
+            search,
+            reference_command(task.name, kind),
+            mine,
+        ),
         soft_wrap=True,
     )
 

@@ -10,7 +10,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.options import RunName
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 from foretell.cli.search import conclude
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def tell(
     with chosen, progress_console().status("building, forecasting, measuring"):
         answer = chosen.tell(candidates, above)
     if chosen.torn is not None:
-        progress_console().print(f"note: {chosen.torn}", markup=False, soft_wrap=True)
+        progress_console().print(f"note: {chosen.torn}", soft_wrap=True)
     told = list(zip(given, answer.candidates, strict=True))
     if as_json:
         document(_document(answer.before, answer.state, run_dir, told))
@@ -204,25 +204,24 @@ def _next(state: RunState, run_dir: Path) -> str:
 
 
 def _show(before: RunState, state: RunState, run_dir: Path, told: _Told) -> None:
-    from rich.markup import escape
 
     from foretell.cli.live import outcome_words
     from foretell.report.candidates import short, shown
     from foretell.told import spent_words
 
     console = people()
-    console.print(f"[bold]{escape(str(state.config['task']))}[/] on {escape(state.device.name)}\n", soft_wrap=True)
+    console.print(marked("[bold]{}[/] on {}\n", state.config["task"], state.device.name), soft_wrap=True)
     for path, candidate in told:
         _show_one(before, state, path, candidate)
     for node in _also(before, state, told):
         if node.measurement is not None:
             words = f"{outcome_words(node.measurement)}, forecast earlier, measured now"
-            console.print(f"also  {short(node.id)}  {words}", markup=False, soft_wrap=True)
+            console.print(f"also  {short(node.id)}  {words}", soft_wrap=True)
     best = state.best
     if best is not None and (latest := shown(best)) is not None:
-        console.print(f"best  {short(best.id)}  {outcome_words(latest)}", markup=False, soft_wrap=True)
-    console.print(f"spent {spent_words(state)}", markup=False, soft_wrap=True)
-    console.print(f"next  [bold]{escape(_next(state, run_dir))}[/]", soft_wrap=True)
+        console.print(f"best  {short(best.id)}  {outcome_words(latest)}", soft_wrap=True)
+    console.print(f"spent {spent_words(state)}", soft_wrap=True)
+    console.print(marked("next  [bold]{}[/]", _next(state, run_dir)), soft_wrap=True)
 
 
 def _best_words(best: Node) -> str:
@@ -231,7 +230,6 @@ def _best_words(best: Node) -> str:
 
 
 def _show_one(before: RunState, state: RunState, path: Path, candidate: Candidate) -> None:
-    from rich.markup import escape
 
     from foretell.cli.measure import show_outcome
     from foretell.report.candidates import ACTIONS, forecast_text, short
@@ -245,17 +243,17 @@ def _show_one(before: RunState, state: RunState, path: Path, candidate: Candidat
         *(["measured in an earlier run"] if row["reused"] else []),
     ]
     aside = f"  {', '.join(notes)}" if notes else ""
-    console.print(f"[bold]{escape(str(path))}[/]  [dim]{short(candidate.id)}{aside}[/]", soft_wrap=True)
+    console.print(marked("[bold]{}[/]  [dim]{}{}[/]", path, short(candidate.id), aside), soft_wrap=True)
     if row["note"]:
-        console.print(f"  {row['note']}", markup=False, soft_wrap=True)
+        console.print(f"  {row['note']}", soft_wrap=True)
     if node is None:
         console.print()
         return
     if node.build.ok:
         told = f"{forecast_text(node, sign='x')}, {percent(node.forecast.p_fail)} chance that it fails"
-        console.print(f"  forecast  {told}", markup=False, soft_wrap=True)
+        console.print(f"  forecast  {told}", soft_wrap=True)
         action = "audited" if node.audit else ACTIONS[node.action]
-        console.print(f"  decision  {action}: {node.reason}", markup=False, soft_wrap=True)
+        console.print(f"  decision  {action}: {node.reason}", soft_wrap=True)
     if node.measurement is not None:
         show_outcome(path, node.measurement)
     else:

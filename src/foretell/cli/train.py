@@ -51,7 +51,7 @@ def features(
     if as_json:
         document({"model": str(out), "rows": model.about["rows"], "size_bytes": size_bytes})
     else:
-        people().print(f"trained on {model.about['rows']} rows; {out} is {size_bytes / 1e6:.1f} MB", markup=False)
+        people().print(f"trained on {model.about['rows']} rows; {out} is {size_bytes / 1e6:.1f} MB")
 
 
 @train.command()
@@ -169,7 +169,7 @@ def lm(
     if as_json:
         document({"into": str(into), "summary": done})
     else:
-        people().print(done, markup=False)
+        people().print(done)
 
 
 def _weights(text: str) -> dict[str, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -232,7 +233,7 @@ class _Open:
                 if not self.steps or self.steps[-1]["step"] != event["step"] or "executed" in self.steps[-1]:
                     new = {"step": _is(int, event["step"]), "platform": _is(str, event["platform"])}
                     new["goal"] = _is(str, event["goal"])
-                    self.steps.append(new | {"rounds": (), "t": float(event["t"])})
+                    self.steps.append(new | {"rounds": (), "t": _number(event["t"])})
                 self.steps[-1]["rounds"] += (_round(event),)
             case "executed" if self.steps:
                 self.steps[-1]["executed"] = tuple(_is(dict, action) for action in event["actions"])
@@ -241,8 +242,12 @@ class _Open:
                 self.steps[-1] |= {"effect": _is(str, event["effect"]), "achieved": achieved}
                 self.steps[-1]["after"] = _pictures(event).get("after")
             case "fault":
+                _is(int, event.get("step", 0))
+                _is(str, event.get("where", "")), _is(str, event.get("message", ""))
                 self.faults.append(event)
             case "end":
+                if event.get("outcome") is not None:
+                    _is(dict, event["outcome"])
                 self.outcome = event
 
     def is_over_at(self, event: dict[str, Any]) -> bool:
@@ -275,14 +280,21 @@ def _round(event: Mapping[str, Any]) -> Round:
     if said is not None:
         error = None if said["error"] is None else ErrorClass(said["error"])
         explanation = _is(str, said["explanation"])
-        judgement = Judgement(float(said["p_bad"]), error, explanation, dict(said["evidence"]))
+        judgement = Judgement(_number(said["p_bad"]), error, explanation, dict(said["evidence"]))
     proposal, history = proposal_from_dict(event["proposal"]), history_from_dict(event["history"])
     verdict, critic = _is(dict, event["verdict"]), _is(str, event["critic"])
-    return Round(proposal, history, judgement, verdict, critic, float(event["seconds"]), _pictures(event))
+    return Round(proposal, history, judgement, verdict, critic, _number(event["seconds"]), _pictures(event))
 
 
 def _pictures(event: Mapping[str, Any]) -> dict[str, str]:
     return {name: _is(str, picture) for name, picture in _is(dict, event["images"]).items()}
+
+
+def _number(value: Any) -> float:
+    """The value, if it is a finite number; TypeError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"{value!r} where a number belongs")
+    return float(value)
 
 
 def _is(kind: type[T], value: Any) -> T:

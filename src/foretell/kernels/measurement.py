@@ -195,11 +195,14 @@ class Measurement:
         return deferred(Measurement, fields, make)
 
 
+_LEAST_SPEEDUP, _MOST_SPEEDUP = 1e-100, 1e100  # beyond which sums and powers of them overflow
+
+
 def _check_figures(status: Status, speedup: float | None, low: float | None, high: float | None) -> None:
     if status is Status.OK and speedup is None:
         raise ValueError("it is ok without a speedup")
-    if not ((speedup is None or speedup > 0) and (low is None or low > 0) and (high is None or high > 0)):
-        raise ValueError("its speedup is not a positive number")
+    if not all(value is None or _LEAST_SPEEDUP < value < _MOST_SPEEDUP for value in (speedup, low, high)):
+        raise ValueError("its speedup is not a positive number of a size that can be measured")
 
 
 def _cost(data: Mapping[str, Any]) -> Cost:

@@ -23,6 +23,13 @@ _SHOWN = 60
 _QUANTILES = 5  # of the log2 ratio over the pairs of a workload
 
 
+class NotWritten(StoreError):
+    """A table of the corpus that could not be read again as it would be; the former one is as it was."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path} was not written, since it could not be read again: {what}")
+
+
 class CorpusDamaged(StoreError):
     """A table of the corpus that cannot be worked with; nothing was changed."""
 
@@ -37,20 +44,28 @@ def checked(path: Path, rows: Sequence[dict[str, Any]], needed: Iterable[str] = 
 
     Columns in `needed` must be there and have a value in every row; others may be empty or missing.
     """
+    what = odd(rows, needed)
+    if what is not None:
+        raise CorpusDamaged(path, what)
+    return list(rows)
+
+
+def odd(rows: Sequence[dict[str, Any]], needed: Iterable[str] = ()) -> str | None:
+    """What is wrong with the first row that makes no sense, naming its number and column; None if all make sense."""
     names = set(rows[0]) if rows else set()
     wanted = set(needed)
     if rows and not wanted <= names:
-        raise CorpusDamaged(path, f"the columns {', '.join(sorted(wanted - names))} are missing")
+        return f"the columns {', '.join(sorted(wanted - names))} are missing"
     checks = [(name, name not in wanted or name in _MAY_BE_EMPTY, *_CHECKS[name]) for name in _CHECKS if name in names]
     figures = [name for name in ("speedup", "low", "high") if name in (wanted or {"speedup"}) & names]
     for number, row in enumerate(rows, start=1):
         for name, empty, expected, check in checks:
             value = row[name]
             if not (empty if value is None else check(value)):
-                raise CorpusDamaged(path, f"row {number} has the {name} {_short(value)}, expected {expected},")
+                return f"row {number} has the {name} {_short(value)}, expected {expected},"
         if row.get("status") == Status.OK and any(row[name] is None for name in figures):
-            raise CorpusDamaged(path, f"row {number} is ok without {' or '.join(figures)}")
-    return list(rows)
+            return f"row {number} is ok without {' or '.join(figures)}"
+    return None
 
 
 def _short(value: object) -> str:

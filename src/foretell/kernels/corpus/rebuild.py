@@ -7,6 +7,7 @@ since another compiler writes other machine code.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -18,10 +19,12 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import nvrtc
 from foretell.kernels.library import get
 from foretell.kernels.protocols import Build
-from foretell.received import BadJson, parsed
+from foretell.kernels.typed import finite
+from foretell.received import MOST_JSON_BYTES, BadFile, BadJson, open_plain, parsed, read_plain
 
 CAPABILITY = 90
 _UNDER_WAY = 64
+_MOST = 3.4028234663852886e38  # of the table's single precision
 
 
 class OtherToolchain(RuntimeError):
@@ -65,7 +68,8 @@ def rebuild(
     waiting: dict[Future[Build], str] = {}
     rest = iter(rows)
     try:
-        with into.open("a", encoding="utf-8") as file:
+        descriptor = open_plain(into, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
             while time.monotonic() - started <= seconds:
                 while len(waiting) < _UNDER_WAY and (r := next(rest, None)) is not None:
                     candidate = Candidate(r["task"], r["language"], r["source"])
@@ -86,16 +90,28 @@ def rebuild(
 
 
 def told(path: Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """What a file of features says, whole lines only; builds that failed this time say nothing."""
+    """What a file of features says, whole lines only; builds that failed this time say nothing.
+
+    Raises BadFile, which names the line, if one holds something else than features of a candidate.
+    """
     if not path.exists():
         return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    lines = read_plain(path, MOST_JSON_BYTES).decode("utf-8", "replace").splitlines()
+    for number, line in enumerate(lines, 1):
         try:
             found = parsed(line)
         except BadJson:
             continue  # torn by a kill
-        if found["features"]:
-            yield found["id"], found["features"]
+        name, features = (found.get("id"), found.get("features")) if isinstance(found, dict) else (None, None)
+        if not (isinstance(name, str) and isinstance(features, dict) and all(map(_fits, features.values()))):
+            raise BadFile(f"{path}, line {number}: there are no features of a candidate (numbers by name, and its id)")
+        if features:
+            yield name, features
+
+
+def _fits(value: object) -> bool:
+    """Whether this is a number that the corpus has room for."""
+    return finite(value) and abs(value) <= _MOST  # type: ignore[arg-type]
 
 
 def applied(rows: Sequence[Mapping[str, Any]], features: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The corpus as Parquet: one row for every candidate measured on a device, from catalogues to table and back.
+"""The corpus as Parquet: one row for every candidate measured on a device (`imports` makes them of catalogues).
 
 Candidates of the library are in `corpus_KIND.parquet`, from which models are trained; those of other people's tasks,
 with the spec of their task in the column `spec`, in `problems_KIND.parquet`.
@@ -15,15 +15,11 @@ import numpy as np
 
 from foretell.extras import require
 from foretell.kernels.candidate import Candidate, stripped
-from foretell.kernels.corpus.check import CorpusDamaged, checked
-from foretell.kernels.corpus.combined import combined
+from foretell.kernels.corpus.check import CorpusDamaged, NotWritten, checked, odd
 from foretell.kernels.corpus.splits import assign
 from foretell.kernels.library import get
-from foretell.kernels.measurement import Status
-from foretell.kernels.store import Catalogue, catalogue_key
-from foretell.kernels.store.journal import JOURNAL_NAME
-from foretell.kernels.tasks import of_run
-from foretell.received import BadFile, inside, replacing
+from foretell.kernels.store import Catalogue
+from foretell.received import BadFile, listed, replacing
 from foretell.received_table import read_rows
 
 LICENCE = "Apache-2.0"
@@ -60,8 +56,8 @@ def schema() -> Any:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a catalogue; damaged ones are passed over. CatalogueDamaged where it is none."""
-    return (row.to_record() for row in Catalogue(path, received=True).rows())
+    """The rows of a catalogue, which may be named by a link; damaged ones are passed over. CatalogueDamaged if none."""
+    return (row.to_record() for row in Catalogue(path.resolve(), received=True).rows())
 
 
 def row(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +115,10 @@ def _workload(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write a table, all or nothing, sorted by task and id, every row with its split; how many rows it has."""
+    """Write a table, all or nothing, sorted by task and id, every row with its split; how many rows it has.
+
+    Raises NotWritten if it could not be read again: what is written is read first, by the door for all tables.
+    """
     pa = arrow()
     ordered = sorted(rows, key=lambda r: (r["kind"], r["task"], r["language"], r["id"], r["device"]))
     columns = schema()
@@ -128,15 +127,21 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     else:
         splits = assign(ordered)
     placed = [{**r, "split": split} for r, split in zip(ordered, splits, strict=True)]
-    table = pa.Table.from_pylist(placed, schema=columns)
-    with replacing(path) as partial:
-        pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
+    try:
+        with replacing(path) as partial:
+            table = pa.Table.from_pylist(placed, schema=columns)
+            pa.parquet.write_table(table, partial, compression="zstd", compression_level=19)
+            what = odd(read_rows(partial), schema().names)
+            if what is not None:
+                raise NotWritten(path, what)
+    except (BadFile, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise NotWritten(path, str(error)) from error
     return len(ordered)
 
 
 def files(folder: Path = FOLDER) -> list[Path]:
     """The tables of the library's candidates in a folder. NotPlain if one is a link out of it."""
-    return [inside(folder, path.name) for path in sorted(folder.glob("corpus_*.parquet"))]
+    return listed(folder, "corpus_*.parquet")
 
 
 def read(folder: Path = FOLDER, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -155,59 +160,10 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> list[dict[str
 
 def known_ids(folder: Path = FOLDER) -> set[str]:
     """Candidates that are in the corpus; none where there is no table."""
-    own = [inside(folder, path.name) for path in sorted(folder.glob("problems_*.parquet"))]
-    tables = (*files(folder), *own)
+    tables = (*files(folder), *listed(folder, "problems_*.parquet"))
     return {r["id"] for path in tables for r in read_file(path, ["id"])}
 
 
-def run_records(run_dir: Path) -> Iterator[dict[str, Any]]:
-    """What a search measured, as a catalogue would have it.
-
-    Faults of the machine, reused results and measurements that other processes disturbed are left out.
-    """
-    from foretell.kernels.search.load import load_run
-
-    state = load_run(run_dir)
-    if state.started is None:
-        return
-    device = state.started.device
-    journal = run_dir / JOURNAL_NAME
-    task = of_run(state.config, device.kind)
-    for node in state.nodes.values():
-        outcome = node.measurement
-        if outcome is None or node.reused or outcome.status is Status.INFRASTRUCTURE:
-            continue
-        if outcome.conditions.get("disturbed") is True:
-            continue
-        yield {
-            "key": catalogue_key(task, node.candidate, device),
-            "t": journal.stat().st_mtime,
-            "task": task.name,
-            "device": device.id,
-            "candidate": node.candidate.to_dict() | {"parents": list(node.parents)},
-            "build": node.build.to_dict(),
-            "measurement": outcome.to_dict(),
-            "spec": task.spec if task.files else None,
-        }
-
-
-def merge(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
-    """Add catalogues (files) and runs (folders) to the tables; rows of each table that was changed, by its name.
-
-    Several measurements with one key are combined into one row (see `combined`).
-    """
-    found = (record for path in sources for record in (run_records(path) if path.is_dir() else records(path)))
-    fresh = [row(record) for record in found]
-    counts = {}
-    for name in sorted({_table_of(r) for r in fresh}):
-        path = folder / f"{name}.parquet"
-        rows_of: dict[str, list[dict[str, Any]]] = {}
-        for each in (*(read_file(path) if path.exists() else ()), *(r for r in fresh if _table_of(r) == name)):
-            rows_of.setdefault(each["key"], []).append(each)
-        folder.mkdir(parents=True, exist_ok=True)
-        counts[name] = write(path, [combined(rows) for rows in rows_of.values()])
-    return counts
-
-
-def _table_of(row: Mapping[str, Any]) -> str:
+def table_of(row: Mapping[str, Any]) -> str:
+    """The name of the table that a row belongs into."""
     return f"{'corpus' if row.get('spec') is None else 'problems'}_{row['kind']}"

@@ -41,6 +41,11 @@ def _row(r: Mapping[str, Any]) -> Iterator[str]:
         yield "its stripped source is not its source stripped"
     if told := TELLING_NAME.search(r["stripped"]):
         yield f"its stripped source says {told.group()!r}"
+    yield from contradictions(r)
+
+
+def contradictions(r: Mapping[str, Any]) -> Iterator[str]:
+    """What a row's status, figures and workloads say against each other, in words."""
     ok = r["status"] == Status.OK
     if ok != (r["speedup"] is not None):
         yield f"status {r['status']} with speedup {r['speedup']}"

@@ -20,7 +20,7 @@ from functools import lru_cache
 from foretell.kernels.forecast.syntax import Nodes, by_kind, size, walk
 from foretell.kernels.forecast.triton_host import Host, Launch, read_host
 from foretell.kernels.forecast.triton_kernel import COUNTED, FACTS, Kernel, is_kernel, read_kernel
-from foretell.kernels.python_text import check_size
+from foretell.kernels.python_text import check_size, tree
 
 _LOOPED = tuple((name, f"{name}_looped") for name in COUNTED)
 # A line that begins a statement, unless it is within brackets or a string; decorators belong to what follows.
@@ -70,7 +70,7 @@ def _pieces(source: str) -> Iterator[str]:
 @lru_cache(maxsize=_REMEMBERED)
 def read_statements(text: str) -> Sequence[Part]:
     """The statements of a text; SyntaxError where it is not Python."""
-    return tuple(_part(node, by_kind(node)) for node in ast.parse(text).body)
+    return tuple(_part(node, by_kind(node)) for node in tree(text).body)
 
 
 def _part(node: ast.stmt, nodes: Nodes) -> Part:

@@ -25,7 +25,7 @@ from foretell.kernels.replay import spaces
 from foretell.kernels.replay.near import codes_of
 from foretell.kernels.replay.space_pool import space_pool
 from foretell.kernels.replay.spaces import Space
-from foretell.received import BadFile, parsed
+from foretell.received import BadFile, listed, parsed
 from foretell.received_table import column_names, read_rows
 
 Kind = Literal["corpus", "space"]
@@ -110,7 +110,7 @@ def with_knobs(grounds: Sequence[Ground]) -> list[Ground]:
 
 def _read(path: Path) -> Source:
     if path.is_dir() and not table.files(path):
-        files = sorted(path.glob("*.parquet"))
+        files = listed(path, "*.parquet")
         if not files:
             raise BadTable(f"there is nothing to replay in {path}", _FORMS)
         return read(files)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.measurement import Status
-from foretell.received import BadJson, parsed, read_json, read_plain
+from foretell.received import BadJson, listed, parsed, read_json, read_plain
 from foretell.received_table import read_columns
 
 Value = int | float | str | bool
@@ -77,8 +77,10 @@ class Space:
         worked = np.array([status is Status.OK for status in self.status], dtype=bool)
         if not worked.any():
             raise BadSpace(f"{self.name}: no configuration works")
-        if not np.array_equal(worked, self.time_ms > 0.0):
-            raise BadSpace(f"{self.name}: a configuration that is ok needs a time above zero, a failed one has none")
+        if not np.array_equal(worked, self.time_ms > 0.0) or np.isinf(self.time_ms).any():
+            raise BadSpace(
+                f"{self.name}: a configuration that is ok needs a finite time above zero, a failed one has none"
+            )
         if len(np.unique(self.codes, axis=0)) != len(self.codes):
             raise BadSpace(f"{self.name}: a configuration is there twice")
 
@@ -119,8 +121,8 @@ def read(path: Path) -> Space:
 
 
 def read_folder(folder: Path) -> list[Space]:
-    """All tables of a folder, by name."""
-    return [read_table(path) for path in sorted(folder.glob("*.parquet"))]
+    """All tables of a folder, by name; NotPlain if one is a link out of it."""
+    return [read_table(path) for path in listed(folder, "*.parquet")]
 
 
 def read_table(path: Path) -> Space:
@@ -169,9 +171,9 @@ def _text(path: Path) -> str:
 
 
 def _odd(path: Path, error: Exception) -> str:
-    """Why a file of a space cannot be read."""
+    """Why a file of a space cannot be read; it names the file."""
     if isinstance(error, BadSpace):
-        return str(error)
+        return str(error) if str(path) in str(error) else f"{path}: {error}"
     reason = f"{error} is missing or unknown" if isinstance(error, KeyError) else str(error)
     return f"{path} cannot be read as a tuning space: {reason}"
 
@@ -192,6 +194,8 @@ def _load_cache(path: Path, text: str) -> dict[str, Any]:
 def _cached_status(time: float | str) -> Status:
     if isinstance(time, str):
         return _STATUS[time]
+    if type(time) not in (int, float):
+        raise ValueError(f"the time {time!r} is no number")
     return Status.OK if time < _NO_TIME else Status.LAUNCH_ERROR
 
 
@@ -203,6 +207,12 @@ def _space(
     times: Sequence[float],
     status: tuple[Status, ...],
 ) -> Space:
+    for name, values in parameters.items():
+        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+            raise BadSpace(f"{words[0]}: a value of the parameter {name} is not finite")
+    odd = next((time for time in times if type(time) not in (int, float)), None)
+    if odd is not None:
+        raise BadSpace(f"{words[0]}: the time {str(odd)[:60]!r} is no number")
     codes = [{value: code for code, value in enumerate(values)} for values in parameters.values()]
     try:
         rows = [[code[value] for code, value in zip(codes, config, strict=True)] for config in configs]

@@ -59,7 +59,12 @@ def catalogue_key(task: Task, candidate: Candidate, device: Device) -> str:
 
     A changed workload, tolerance or reference makes another key: speedups over another reference are other numbers.
     """
-    text = json.dumps([_definition(task, candidate.language), candidate.id, device.id], sort_keys=True)
+    return key_on(task, candidate, device.id)
+
+
+def key_on(task: Task, candidate: Candidate, device_id: str) -> str:
+    """As `catalogue_key`, for a device of which only the id is known."""
+    text = json.dumps([_definition(task, candidate.language), candidate.id, device_id], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_CHARS]
 
 

@@ -42,6 +42,7 @@ UNION ALL SELECT 'virtual table ' || name FROM sqlite_schema WHERE type = 'table
 UNION ALL SELECT 'computed column ' || c.name FROM sqlite_schema t, pragma_table_xinfo(t.name) c
 WHERE t.type = 'table' AND c.hidden <> 0
 """
+_MAGIC, _HEADER_BYTES, _MARK_AT = b"SQLite format 3\0", 100, 68  # https://sqlite.org/fileformat2.html
 _inherited: list[sqlite3.Connection] = []  # of a parent process: closing them here would upset it
 
 
@@ -196,6 +197,8 @@ class Database:
             self._file = _identity(self.path)
             if _names_another_file(self._beside("-journal")):
                 raise CatalogueDamaged(self.path, "its journal names another file, which no journal of ours does")
+            if not self._received:
+                self._check_own()
             path = self._copied() if self._received else self.path
             connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
             try:
@@ -205,6 +208,38 @@ class Database:
                 raise
             self._connection, self._process, self._file = connection, os.getpid(), _identity(self.path)
         return self._connection
+
+    def _check_own(self) -> None:
+        """_OtherSchema for another program's database, of which no byte may change: SQLite is not asked, it writes.
+
+        One of ours has its mark in the header, but for the moment of its first write: then it has one page, and all
+        else is in the log.
+        """
+        place = self.path.resolve()
+        bytes_here = _size(place)
+        with suppress(FileNotFoundError), os.fdopen(open_plain(place), "rb") as file:
+            header = file.read(_HEADER_BYTES)
+            if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+                return
+            mark = int.from_bytes(header[_MARK_AT : _MARK_AT + 4], "big")
+            page_bytes = int.from_bytes(header[16:18], "big")
+            is_one_page = bytes_here <= (page_bytes if page_bytes > 1 else 1 << 16)
+            if mark != self._application_id and (mark or not is_one_page or _has_tables(file.read(8)[:8])):
+                raise _OtherSchema("it is a database of another program or version")
+            if mark != self._application_id and _size(self._beside("-wal")):
+                self._check_log()
+
+    def _check_log(self) -> None:
+        """_OtherSchema if the write-ahead log beside a database without tables or mark holds another program's."""
+        copy, held = self._copied(), self._copy
+        with closing(sqlite3.connect(copy)) as connection:
+            tables = connection.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]
+            is_ours = not tables or self._marked(connection)
+        self._copy = None
+        if held is not None:
+            held.cleanup()
+        if not is_ours:
+            raise _OtherSchema("it is a database of another program or version")
 
     def _copied(self) -> Path:
         """A copy of the file and of its write-ahead log, in a folder of our own."""
@@ -216,8 +251,12 @@ class Database:
         copy = Path(self._copy.name) / "copy"
         for suffix in ("", "-wal"):
             source = self._beside(suffix)
+            source = source if self._received else source.resolve()
             if not suffix or _size(source):
-                with os.fdopen(open_plain(source), "rb") as file, Path(f"{copy}{suffix}").open("wb") as target:
+                with (
+                    os.fdopen(open_plain(source), "rb") as file,
+                    Path(f"{copy}{suffix}").open("wb") as target,
+                ):
                     shutil.copyfileobj(file, target)
         return copy
 
@@ -280,6 +319,11 @@ class Database:
                 with suppress(FileNotFoundError):
                     self._beside(suffix).rename(place.with_name(place.name + suffix))
             return place
+
+
+def _has_tables(page_header: bytes) -> bool:
+    """Whether the first page of a database, whose list of tables begins behind the file's header, names any."""
+    return page_header[:1] != b"\r" or page_header[3:5] != b"\0\0"
 
 
 def _names_another_file(journal: Path) -> bool:

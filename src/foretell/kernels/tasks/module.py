@@ -8,6 +8,7 @@ is an operation for the CPU, with numpy in `inputs` and `reference`; without, on
 from __future__ import annotations
 
 import ast
+import json
 import keyword
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -98,6 +99,7 @@ def _workloads(given: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
     found: list[Workload] = []
     for entry in entries:
         _check_names(entry, f"a workload of {name}")
+        check_plain(entry, f"a workload of {name}")
         sizes = {key: value for key, value in entry.items() if type(value) is int}
         if any(abs(size) >= _LARGEST for size in sizes.values()):
             raise BadTask(Refusal.NOT_A_TASK, f"{group} of {name} has a size of very many digits", "sizes of arrays")
@@ -105,6 +107,15 @@ def _workloads(given: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
         if workload not in found:
             found.append(workload if workload.name else ONLY)
     return tuple(found)
+
+
+def check_plain(entry: Mapping[str, Any], what: str) -> None:
+    """Raises BadTask unless the values of a workload are such as JSON has, as which tasks are kept."""
+    try:
+        json.dumps(entry, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        expected = "finite numbers, texts, truth values, and lists and dicts of them"
+        raise BadTask(Refusal.NO_WORKLOADS, f"{what} has a value that no workload has: {error}", expected) from None
 
 
 def _check_names(entry: Mapping[str, Any], what: str) -> None:

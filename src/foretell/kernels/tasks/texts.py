@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 def read_text(path: Path) -> str:
     """A file's text. Raises BadTask if it is not a plain file of bounded size in UTF-8; links are not followed."""
     try:
-        return read_plain(path, MOST_BYTES).decode("utf-8")
+        return read_plain(path, MOST_BYTES).decode("utf-8-sig")
     except NotPlain as error:
         raise BadTask(Refusal.NOT_FOUND, str(error), "a file of the task", "name or copy the file itself") from None
     except UnicodeDecodeError as error:
@@ -47,8 +46,7 @@ def read_text(path: Path) -> str:
 def parsed(source: str, name: str) -> ast.Module:
     """The syntax tree of a Python text. Raises BadTask if it is not valid Python, or beyond the bounds."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return tree_of(source)
+        return tree_of(source)
     except SyntaxError as error:
         line = f" (line {error.lineno})" if error.lineno else ""
         what = f"{name} is not valid Python: {error.msg}{line}"
