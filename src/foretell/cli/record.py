@@ -134,7 +134,9 @@ def _show(task: Task, workload: Workload, recording: Recording, output: Path | N
     for phase, steps in (("setup", program.setup), ("run", program.run)):
         for number, step in enumerate(steps[:MOST_ROWS]):
             name, what = _row(step)
-            table.add_row(phase if not number else "", f"[dim]{number}[/]", escape(_cut(name)), f"[dim]{escape(what)}[/]")
+            table.add_row(
+                phase if not number else "", f"[dim]{number}[/]", escape(_cut(name)), f"[dim]{escape(what)}[/]"
+            )
         if len(steps) > MOST_ROWS:
             table.add_row("", "", f"... {len(steps) - MOST_ROWS} more", "")
     console.print(table)

@@ -157,8 +157,8 @@ def _hands_back(program: Program) -> bool:
 def _as_plain(program: Program) -> list[object] | None:
     """What a Program does as something to compare; None if it launches kernels of its own.
 
-    Buffers are numbered: inputs in order, weights by name, all others by first use in setup and run. So two Programs are
-    equal only if weights of the same names go the same way, and state is made by the same steps.
+    Buffers are numbered: inputs in order, weights by name, all others by first use in setup and run. So two Programs
+    are equal only if weights of the same names go the same way, and state is made by the same steps.
     """
     numbers: dict[int, int] = {}
 

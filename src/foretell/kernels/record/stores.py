@@ -1,8 +1,8 @@
 """Which parameters of a kernel may be stored through, read off PTX.
 
 Registers carry the set of parameters that their value is computed from; addresses of stores and atomics tell. What is
-loaded from memory is taken to hold no pointers. Whatever has an address and is not known to read only counts as a store,
-and of a text that is not understood to its end nothing is told.
+loaded from memory is taken to hold no pointers. Whatever has an address and is not known to read only counts as a
+store, and of a text that is not understood to its end nothing is told.
 """
 
 from __future__ import annotations
@@ -63,10 +63,14 @@ def _understood(body: Body) -> bool:
     """Whether every statement was read, and all that may store is among them: not in functions that it calls."""
     if any(not directive.startswith(_DECLARATIONS) for directive in body.directives):
         return False
-    if any(one.parts[0] == "call" for one in body.instructions):
-        if _STORE_IN_FUNCTION.search(body.functions) or not set(_EXTERN.findall(body.functions)) <= _RUNTIME:
-            return False
+    if any(one.parts[0] == "call" for one in body.instructions) and not _harmless(body.functions):
+        return False
     return len(_STORE.findall(body.text)) == sum(1 for one in body.instructions if _STORE.match(one.op))
+
+
+def _harmless(functions: str) -> bool:
+    """Whether functions store to places of their own alone, and all of them are here or write nothing."""
+    return not _STORE_IN_FUNCTION.search(functions) and _RUNTIME.issuperset(_EXTERN.findall(functions))
 
 
 def _written_address(one: Instruction) -> str | None:

@@ -92,7 +92,8 @@ def body_of(text: str, name: str) -> Body:
     text = plain(text)
     _, start = _head(text, name)
     instructions, directives, end = [], [], start
-    for end, one in _statements(text, start):
+    for position, one in _statements(text, start):
+        end = position
         if isinstance(one, Instruction):
             instructions.append(one)
         elif isinstance(one, Directive):
