@@ -179,6 +179,7 @@ class TestStores:
             ("    st.global.f32 [%rd8], %f1;", ""),  # an address from nowhere
             ("    st.global.f32 [somewhere], %f1;", ""),
             (f"    {CALL}", FUNCTION.replace("STORE", "st.global.f32 [%rd1], %f1")),
+            (f"    {CALL.replace('helper', '%rd5')}", FUNCTION.replace("STORE", "st.global.f32 [%rd1], %f1")),
             (f"    {CALL}", ".extern .func helper\n(\n.param .b64 a\n)\n;"),  # written by the linker
         ],
     )
@@ -189,6 +190,9 @@ class TestStores:
         stores, keeps = (FUNCTION.replace("STORE", f"{op} [%rd1], %f1") for op in ("st.global.f32", "st.local.f32"))
         assert stored_parameters(ptx("    st.global.f32 [%rd3], %f1;", stores), "keep") == {1}
         assert stored_parameters(ptx(f"    {CALL}", keeps), "keep") == frozenset()
+        assert stored_parameters(ptx(f"    {CALL}", keeps + stores.replace("helper", "other")), "keep") == frozenset()
+        through = FUNCTION.replace("STORE", "call.uni other, (p0)") + stores.replace("helper", "other")
+        assert stored_parameters(ptx(f"    {CALL}", through), "keep") is None
         other = ptx("    st.global.f32 [%rd1], %f1;").replace("keep", "keep2")
         assert stored_parameters(ptx(f"    {CALL}", keeps, other), "keep") == frozenset()
 

@@ -22,6 +22,8 @@ _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>\w+)\s+(?:\.ptr\s+[^,)]*?)?(?P<name>[\w$%]+)(?:\[\d+\])?\s*[,)\n]"
 )
 MOST_STATEMENTS = 100_000  # of a kernel that is read; following more would take minutes
+_FUNCTION = re.compile(r"(?:\.extern\s+)?\.func\b\s*(?:\([^)]*\)\s*)?(?P<name>[\w$]+)")
+_WORD, _INDIRECT_CALL = re.compile(r"[\w$]+"), re.compile(r"(?<![\w$%.])call\b[^;]*%")
 _BEFORE_BODY, _BRACE = re.compile(r"[^{;]*\{"), re.compile(r"[{}]")
 _ENDS = ("bra", "ret", "exit", "brx", "trap")
 
@@ -60,7 +62,7 @@ class Directive:
 class Body:
     """What stands in an entry: its instructions, other statements, and its text up to the brace that closes it.
 
-    `functions` is the text outside of all entries, where the functions are that it may call.
+    `functions` is the text of the functions that it may call, directly or not.
     """
 
     instructions: tuple[Instruction, ...]
@@ -98,7 +100,8 @@ def body_of(text: str, name: str) -> Body:
             instructions.append(one)
         elif isinstance(one, Directive):
             directives.append(one.text)
-    return Body(tuple(instructions), tuple(directives), text[start:end], "".join(_outside(text)))
+    own = text[start:end]
+    return Body(tuple(instructions), tuple(directives), own, _callable(own, "".join(_outside(text))))
 
 
 @lru_cache(maxsize=4)
@@ -115,6 +118,25 @@ def _head(text: str, name: str) -> tuple[re.Match[str], int]:
     if head is None:
         raise NotPtx(f"there is no entry {name} with a body")
     return head, text.index("{", head.end()) + 1
+
+
+def _callable(text: str, outside: str) -> str:
+    """The functions outside of entries that are named in `text` or by each other; all if a call is indirect."""
+    heads = list(_FUNCTION.finditer(outside))
+    ends = [*(head.start() for head in heads[1:]), len(outside)]
+    functions: dict[str, str] = {}
+    for head, end in zip(heads, ends, strict=False):
+        functions[head["name"]] = functions.get(head["name"], "") + outside[head.start() : end]
+    reached: set[str] = set()
+    waiting = [text]
+    while waiting:
+        part = waiting.pop()
+        if _INDIRECT_CALL.search(part):
+            return outside
+        named = functions.keys() & set(_WORD.findall(part)) - reached
+        reached |= named
+        waiting += [functions[name] for name in named]
+    return "".join(functions[name] for name in sorted(reached))
 
 
 def _outside(text: str) -> Iterator[str]:
