@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from foretell.kernels.task import Task, Workload
 
 MOST_ROWS = 60
+MOST_ASSUMPTIONS = 20
+MOST_TENSORS = 64  # of a step
+MOST_CHARACTERS = 4000  # of a line
 
 File = Annotated[
     Path | None,
@@ -128,7 +133,9 @@ def _show(task: Task, workload: Workload, recording: Recording, output: Path | N
     for phase, steps in (("setup", program.setup), ("run", program.run)):
         for number, step in enumerate(steps[:MOST_ROWS]):
             name, what = _row(step)
-            table.add_row(phase if not number else "", marked("[dim]{}[/]", number), name, marked("[dim]{}[/]", what))
+            table.add_row(
+                phase if not number else "", marked("[dim]{}[/]", number), _cut(name), marked("[dim]{}[/]", what)
+            )
         if len(steps) > MOST_ROWS:
             table.add_row("", "", f"... {len(steps) - MOST_ROWS} more", "")
     console.print(table)
@@ -157,22 +164,25 @@ def _findings(program: Program, recording: Recording) -> list[str]:
     if recording.alternatives:
         found.append(f"{len(recording.alternatives)} more configurations of its autotuned kernels were recorded")
     assumptions = facts.get("assumptions")
-    found += [f"assumed: {_plain(str(each))}" for each in assumptions] if isinstance(assumptions, list) else []
+    if isinstance(assumptions, list):
+        found += [f"assumed: {_plain(_cut(str(each)))}" for each in assumptions[:MOST_ASSUMPTIONS]]
+        if len(assumptions) > MOST_ASSUMPTIONS:
+            found.append(f"... {len(assumptions) - MOST_ASSUMPTIONS} more assumptions")
     return found
 
 
 def _row(step: Step) -> tuple[str, str]:
-    """A step's name, and what it works on."""
+    """A step's name, and what it works on, in bounded words: steps may have thousands of tensors."""
     from foretell.kernels.program import Allocate, Copy, Fill, Fork, Join, Launch, LibraryCall, Region, SymbolUpload
 
     match step:
         case LibraryCall():
-            given = ", ".join(_tensor(view) for view in step.tensors())
-            made = ", ".join(_tensor(view) for view in step.results if view is not None)
+            given = _listed(map(_tensor, step.tensors()))
+            made = _listed(_tensor(view) for view in step.results if view is not None)
             return step.name, f"{given} -> {made}" if made else given
         case Launch():
             grid, block = (" x ".join(str(n) for n in _trimmed(shape)) for shape in (step.grid, step.block))
-            buffers = ", ".join(f"#{pointer.buffer}" for pointer in step.pointers)
+            buffers = _listed(f"#{pointer.buffer}" for pointer in step.pointers)
             return _plain(step.entry), f"<<<{grid}, {block}, {step.shared_bytes} B>>> on {buffers}"
         case Allocate():
             return "allocate", f"#{step.buffer}"
@@ -199,6 +209,18 @@ def _trimmed(shape: tuple[int, int, int]) -> tuple[int, ...]:
 
 def _tensor(view: View) -> str:
     return f"{view.dtype}[{' '.join(str(side) for side in view.shape)}] #{view.buffer}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """The first of some texts and how many more there are."""
+    remaining = iter(texts)
+    first = _cut(", ".join(islice(remaining, MOST_TENSORS)))
+    more = sum(1 for _ in remaining)
+    return f"{first}, ... {more} more" if more else first
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
 def _plain(text: str) -> str:

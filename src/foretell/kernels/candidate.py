@@ -12,7 +12,7 @@ import json
 import re
 import tokenize
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -148,7 +148,6 @@ def _strip_python(source: str) -> str:
         tokens = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type != tokenize.NL]
     except (tokenize.TokenError, SyntaxError):
         return source  # does not parse: it will fail in the build, and its text is its own best name
-    lines = source.splitlines(keepends=True)
     changes: list[tuple[tokenize.TokenInfo, str]] = []
     before: tokenize.TokenInfo | None = None
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
@@ -162,11 +161,20 @@ def _strip_python(source: str) -> str:
             elif "__global__" in token.string:
                 changes.append((token, _strip_c_in(token.string)))
         before = token
-    for token, text in reversed(changes):
+    return _changed(source, changes)
+
+
+def _changed(source: str, changes: Iterable[tuple[tokenize.TokenInfo, str]]) -> str:
+    """The source with tokens replaced, in order; blanks in front of what is removed go with it."""
+    lines = [0, *(match.end() for match in re.finditer("\n", source))]
+    pieces, done = [], 0
+    for token, text in changes:
         (first, start), (last, end) = token.start, token.end
-        head = lines[first - 1][:start]
-        lines[first - 1 : last] = [(head if text else head.rstrip()) + text + lines[last - 1][end:]]
-    return "".join(lines)
+        line = max(done, lines[first - 1])
+        head = source[line : lines[first - 1] + start]
+        pieces += [source[done:line], head if text else head.rstrip(), text]
+        done = lines[last - 1] + end
+    return "".join([*pieces, source[done:]])
 
 
 _ENDS_BY_ESCAPE = re.compile(r"//[^\n]*\\n")  # a comment that an escaped newline ends, with code behind it

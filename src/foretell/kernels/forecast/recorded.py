@@ -6,7 +6,7 @@ is held against anyone; where it can, a candidate that fails by itself cannot ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from foretell.belief import Forecast
@@ -15,7 +15,22 @@ from foretell.kernels.cost.settings import RECORDED
 from foretell.kernels.device import Device
 from foretell.kernels.forecast.roofline import CERTAIN
 from foretell.kernels.measurement import Status
-from foretell.kernels.program import LibraryCall, Program, Role, View, buffers_written
+from foretell.kernels.program import (
+    Allocate,
+    Copy,
+    Fill,
+    Fork,
+    Join,
+    Launch,
+    LibraryCall,
+    Program,
+    Region,
+    Role,
+    SymbolUpload,
+    View,
+    Weight,
+    buffers_written,
+)
 from foretell.kernels.protocols import Build
 from foretell.kernels.record.refusal import Reason, Recording, Refusal, is_own_fault
 
@@ -62,7 +77,8 @@ def verdict(reference: Recording, candidate: Recording) -> Verdict:
     if _hands_back(mine) and not _hands_back(theirs):
         sentence = "it returns an input as it came, and the reference computes its outputs"
         return Verdict(Finding.CANNOT_RUN, sentence, Status.WRONG)
-    if mine.run and _as_plain(mine) == _as_plain(theirs):
+    done = _as_plain(mine)
+    if mine.run and done is not None and done == _as_plain(theirs):
         return Verdict(Finding.SAME, "it calls the same operators on the same tensors in the same order")
     return Verdict(Finding.RUNS, plain=all(isinstance(step, LibraryCall) for step in mine.run))
 
@@ -139,20 +155,33 @@ def _hands_back(program: Program) -> bool:
 
 
 def _as_plain(program: Program) -> list[object] | None:
-    """The run as something to compare: numbers of buffers in order of appearance; None if it launches kernels."""
-    names: dict[int, int] = {}
+    """What a Program does as something to compare; None if it launches kernels of its own.
+
+    Buffers are numbered: inputs in order, weights by name, all others by first use in setup and run. So two Programs
+    are equal only if weights of the same names go the same way, and state is made by the same steps.
+    """
+    numbers: dict[int, int] = {}
+
+    def number(buffer: int) -> int:
+        return numbers.setdefault(buffer, len(numbers))
 
     def plain(value: object) -> object:
-        if isinstance(value, View):
-            number = names.setdefault(value.buffer, len(names))
-            return (number, value.offset_bytes, value.dtype, value.shape, value.strides)
-        return tuple(map(plain, value)) if isinstance(value, tuple) else value
+        match value:
+            case View():
+                return (number(value.buffer), value.offset_bytes, value.dtype, value.shape, value.strides)
+            case Region():
+                return (number(value.buffer), value.offset_bytes, value.bytes)
+            case Allocate():
+                return (number(value.buffer),)
+            case tuple():
+                return tuple(map(plain, value))
+            case Weight() | LibraryCall() | Fill() | Copy() | Fork() | Join():
+                return (type(value).__name__, *(plain(getattr(value, each.name)) for each in fields(value)))
+        return (type(value).__name__, value)  # True is not 1
 
-    for view in program.inputs:
-        plain(view)
-    steps: list[object] = []
-    for step in program.run:
-        if not isinstance(step, LibraryCall):
-            return None
-        steps.append((step.operator, plain(step.arguments), plain(step.keywords), plain(step.results), step.flags))
-    return [*steps, *(plain(view) for view in program.outputs)]
+    weights = sorted(program.weights, key=lambda weight: weight.name)
+    steps = (*program.setup, *program.run)
+    if any(isinstance(step, Launch | SymbolUpload) for step in steps):
+        return None
+    parts = [plain(part) for part in (program.inputs, tuple(weights), program.setup, program.run, program.outputs)]
+    return [*parts, [(program.buffers[buffer].role, program.buffers[buffer].bytes) for buffer in numbers]]

@@ -41,7 +41,7 @@ def built_dir(source: str, base: Path | None = None, problem: str = "") -> Path:
 
     `problem` is what `problem_of` says of the task that it was built for.
     """
-    key = hashlib.sha256((problem + source).encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
+    key = hashlib.sha256(json.dumps([problem, source]).encode()).hexdigest()[:_KEY_CHARACTERS]
     return (base or cache_dir()) / FOLDER / key[:2] / key
 
 

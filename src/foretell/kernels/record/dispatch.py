@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_flatten
 from foretell.kernels.operators import family_of
 from foretell.kernels.program import Allocate, Argument, Copy, LibraryCall, Literal, Region, Tag, View
 from foretell.kernels.record.flags import flags_in_force
-from foretell.kernels.record.known import MOST_ELEMENTS, KnownValues, bytes_of
+from foretell.kernels.record.known import MOST_ELEMENTS, bytes_of
 from foretell.kernels.record.refusal import Reason, Refused
 from foretell.kernels.record.session import Session
 
@@ -43,9 +43,9 @@ class Fakes(FakeTensorMode):  # type: ignore[misc,unused-ignore]
 class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
     """Sees every operator before the fake tensors do. Push it above `Fakes`."""
 
-    def __init__(self, session: Session, known: KnownValues) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
-        self._session, self._known = session, known
+        self._session, self._known = session, session.known
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -111,7 +111,7 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
             return
         if name in _EMPTY:
             for each in results:
-                session.add(Allocate(session.number_of(each)))
+                session.add(Allocate(session.number_of(each)), followed=True)
             return
         if self._moved(name, args, results) or self._upload(name, args, results, written):
             return
@@ -123,7 +123,7 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         if func._schema.name.startswith("aten::") and certain and self._known.follow(func, args, kwargs, result):
             return
         for each in written:
-            self._known.forget(each)
+            self._known.forget(each.untyped_storage())
 
     def _lifted(self, results: Sequence[Any]) -> None:
         """Tensors that Python values became: while a model is built they have a place in memory like any other."""
@@ -131,10 +131,10 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         for each in () if session.in_run else results:
             real = self._known.of(each)
             view = session.view(each)
-            session.add(Allocate(view.buffer))
+            session.add(Allocate(view.buffer), followed=True)
             if real is not None:
                 data = bytes_of(real)
-                session.add(Copy(Region(view.buffer, view.offset_bytes, len(data)), data))
+                session.add(Copy(Region(view.buffer, view.offset_bytes, len(data)), data), followed=True)
 
     def _moved(self, name: str, args: Any, results: Sequence[Any]) -> bool:
         """A tensor moved to the device while a model is built: from then on it is the same memory. True if it was."""
@@ -163,7 +163,7 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         fresh = not session.knows(target)
         view = session.view(target)
         if fresh:
-            session.add(Allocate(view.buffer))
+            session.add(Allocate(view.buffer), followed=True)
         real = self._known.of(source) if type(source) is not torch.Tensor else source
         if real is None or real.numel() > MOST_ELEMENTS:
             if session.in_run:
@@ -176,7 +176,8 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         with torch.utils._python_dispatch._disable_current_modes():
             real = real.to(target.dtype).expand(tuple(target.shape))
         data = bytes_of(real)
-        session.add(Copy(Region(view.buffer, view.offset_bytes, len(data)), data, session.working_stream()))
+        copy = Copy(Region(view.buffer, view.offset_bytes, len(data)), data, session.working_stream())
+        session.add(copy, followed=True)
         return True
 
     def _call(self, func: Any, args: Any, kwargs: Any, result: Any, written: Sequence[Any]) -> None:
@@ -199,7 +200,8 @@ class RecordMode(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
         )
         mutated = tuple(session.view(each) for each in written)
         flags = flags_in_force(family)
-        session.add(LibraryCall(operator, arguments, keywords, views, mutated, flags, session.working_stream()))
+        call = LibraryCall(operator, arguments, keywords, views, mutated, flags, session.working_stream())
+        session.add(call, followed=True)
 
     def argument(self, value: Any) -> Argument:
         """A value as the Program keeps it."""

@@ -53,8 +53,9 @@ class KnownValues:
         self._storages.append(tensor.untyped_storage())
         self._bases[tensor.untyped_storage()._cdata] = view
 
-    def forget(self, tensor: Any) -> None:
-        self._bases.pop(tensor.untyped_storage()._cdata, None)
+    def forget(self, storage: Any) -> None:
+        """The values of the storage are not known any longer."""
+        self._bases.pop(storage._cdata, None)
 
     def follow(self, func: Any, args: Any, kwargs: Any, result: Any) -> bool:
         """Carry an operation out on known values; False if some operand's values are not known."""

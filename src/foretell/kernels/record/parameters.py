@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from foretell.kernels.languages.dry.ptx import plain
 from foretell.kernels.record.refusal import Reason, Refused
 
 TENSOR_MAP_BYTES = 128
+WORD = 8
 
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]+\d+)\s+(?:\.ptr\b[^,)\n]*?\s)?"
     r"(?:\.align\s+\d+\s+)?(?P<name>[\w$%]+)\s*(?:\[(?P<count>\d+)\])?\s*(?=[,)\n])"
 )
-_BLANKS = re.compile(r"[^\S\n]+")  # as one, for patterns look for them at every place
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Parameter:
 @lru_cache(maxsize=512)
 def parameters_of(ptx: str, entry: str) -> tuple[Parameter, ...]:
     """The parameters of an entry in order; Refused if the PTX has no such entry."""
-    head = re.search(rf"\.entry\s+{re.escape(entry)}\b\s*(?P<open>\()?", ptx)
+    ptx = plain(ptx)
+    head = re.search(rf"\.entry\s+{re.escape(entry)}(?![\w$])\s*(?P<open>\()?", ptx)
     if head is None:
         raise Refused(Reason.LAUNCH, f"the PTX has no entry {entry}")
     if head["open"] is None:
@@ -42,7 +43,7 @@ def parameters_of(ptx: str, entry: str) -> tuple[Parameter, ...]:
     end = ptx.find(")", head.end())
     if end < 0:
         raise Refused(Reason.LAUNCH, f"the parameters of {entry} do not end in its PTX")
-    text = _BLANKS.sub(" ", _COMMENT.sub(" ", ptx[head.end() : end + 1]))
+    text = ptx[head.end() : end + 1]
     found, offset = [], 0
     for match in _PARAMETER.finditer(text):
         width = int(re.sub(r"\D", "", match["type"])) // 8
@@ -68,6 +69,12 @@ def pack(parameters: Sequence[Parameter], values: Sequence[Any], floats: Sequenc
         kind = floats[number] if number < len(floats) else None
         block[parameter.offset : parameter.offset + parameter.size] = _bytes(parameter, value, kind)
     return bytes(block)
+
+
+def words(arguments: bytes) -> Iterator[tuple[int, int]]:
+    """The aligned eight-byte words of a parameter block with their positions."""
+    for at in range(0, len(arguments) - WORD + 1, WORD):
+        yield at, int.from_bytes(arguments[at : at + WORD], "little")
 
 
 def _bytes(parameter: Parameter, value: Any, kind: str | None) -> bytes:

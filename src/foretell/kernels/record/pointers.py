@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from foretell.kernels.program import Launch
-from foretell.kernels.record.parameters import parameters_of
+from foretell.kernels.record.parameters import parameters_of, words
 from foretell.kernels.record.refusal import Refused
 from foretell.kernels.record.session import Session
 from foretell.kernels.record.stores import stored_parameters
-
-WORD = 8
-
-
-def words(arguments: bytes) -> Iterator[tuple[int, int]]:
-    """The aligned eight-byte words of a parameter block with their positions."""
-    for at in range(0, len(arguments) - WORD + 1, WORD):
-        yield at, int.from_bytes(arguments[at : at + WORD], "little")
-
-
-def launch_buffers(session: Session, launch: Launch) -> frozenset[int]:
-    """Allocations that some word of the arguments points to."""
-    found = (session.find(word) for _, word in words(launch.arguments))
-    return frozenset(place[0] for place in found if place is not None)
 
 
 def stored_buffers(session: Session, launch: Launch) -> frozenset[int]:
@@ -31,10 +15,10 @@ def stored_buffers(session: Session, launch: Launch) -> frozenset[int]:
     try:
         stored = stored_parameters(ptx, launch.entry) if ptx else None
         if stored is None:
-            return launch_buffers(session, launch)
+            return session.pointed_to(launch.arguments)
         parameters = [parameters_of(ptx, launch.entry)[number] for number in stored]
     except Refused:
-        return launch_buffers(session, launch)
+        return session.pointed_to(launch.arguments)
     ranges = [(parameter.offset, parameter.offset + parameter.size) for parameter in parameters]
     found = (
         session.find(word) for at, word in words(launch.arguments) if any(low <= at < high for low, high in ranges)

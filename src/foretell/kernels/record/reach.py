@@ -17,7 +17,7 @@ from foretell.kernels.program import (
     buffers_read,
     buffers_written,
 )
-from foretell.kernels.record.pointers import launch_buffers, stored_buffers
+from foretell.kernels.record.pointers import stored_buffers
 from foretell.kernels.record.session import Session
 
 
@@ -67,7 +67,7 @@ class Reach:
         session, none = self._session, frozenset[int]()
         match step:
             case Launch():
-                read = launch_buffers(session, step) | session.symbols_of(step.image)
+                read = session.pointed_to(step.arguments) | session.symbols_of(step.image)
                 return Touched(read, stored_buffers(session, step), none, none, read)
             case SymbolUpload():
                 size = step.source.bytes if isinstance(step.source, Region) else len(step.source)

@@ -18,7 +18,7 @@ from foretell.kernels.limits import RECORD
 from foretell.kernels.multiprocessor import capability_of
 from foretell.kernels.program import Program, Role, View, Weight, buffers_written, views_in
 from foretell.kernels.program_check import InvalidProgram, check
-from foretell.kernels.record.launches import KernelLaunch, StubDriver, cuda_intercepted, triton_intercepted
+from foretell.kernels.record.launches import StubDriver, cuda_intercepted, triton_intercepted
 from foretell.kernels.record.refusal import Reason, Recording, Refusal, Refused
 from foretell.kernels.tasks.refusal import BadTask
 
@@ -105,17 +105,9 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
     from foretell.kernels.record.extensions import extensions_intercepted
     from foretell.kernels.record.functions import FunctionMode
     from foretell.kernels.record.host import STAND_INS, torch_sees
-    from foretell.kernels.record.known import KnownValues
 
     capability, multiprocessors = capability_of(device), device.cores
-    known, configurations = KnownValues(), Configurations()
-    mode = RecordMode(session, known)
-
-    def launched(launch: KernelLaunch) -> None:
-        for value in launch.values:
-            if isinstance(value, torch.Tensor):
-                known.forget(value)
-        session.launch(launch)
+    configurations, mode = Configurations(), RecordMode(session)
 
     with ExitStack() as stack:
         stack.enter_context(STAND_INS)
@@ -123,9 +115,9 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
         builds = stack.enter_context(extensions_intercepted(session, streams, device)) if host.extension else None
         if "triton" in sys.modules or _has_triton():
             driver = StubDriver(capability, multiprocessors)
-            stack.enter_context(triton_intercepted(launched, driver, session.address_of))
+            stack.enter_context(triton_intercepted(session.launch, driver, session.address_of))
             stack.enter_context(autotuner_decided(configurations))
-        stack.enter_context(cuda_intercepted(launched, capability))
+        stack.enter_context(cuda_intercepted(session.launch, capability))
         stack.enter_context(Fakes(allow_non_fake_inputs=True))
         stack.enter_context(mode)
         stack.enter_context(FunctionMode(session, mode))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from foretell.kernels.program import Launch, LibraryCall, Pointer, Step, TensorMap
 from foretell.kernels.record.assemble import Draft
-from foretell.kernels.record.pointers import WORD, words
+from foretell.kernels.record.parameters import WORD, words
 from foretell.kernels.record.refusal import Reason, Refused
 from foretell.kernels.record.session import RawMap, Session
 

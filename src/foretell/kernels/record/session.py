@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretell.kernels.limits import PROGRAM
-from foretell.kernels.program import DTYPE_BYTES, Allocate, Fork, Image, Join, Launch, Step, View
+from foretell.kernels.program import DTYPE_BYTES, Allocate, Fork, Image, Join, Launch, Step, View, buffers_written
 from foretell.kernels.record.addresses import AddressSpace
+from foretell.kernels.record.known import KnownValues
 from foretell.kernels.record.launches import KernelLaunch, TensorDescriptor, arch_of
-from foretell.kernels.record.parameters import TENSOR_MAP_BYTES, pack, parameters_of
+from foretell.kernels.record.parameters import TENSOR_MAP_BYTES, pack, parameters_of, words
 from foretell.kernels.record.refusal import Reason, Refusal, Refused
 
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64", "f32", "f64"})
@@ -38,6 +39,7 @@ class Session:
     """Allocations, addresses, images and steps of one recording.
 
     `steps` holds launches whose arguments still have virtual addresses in them; `maps` their tensor maps by step.
+    `known` are the values of tensors that follow from constants; what a step may write is not known any longer.
     """
 
     def __init__(self, capability: int, seed: int = 0) -> None:
@@ -46,6 +48,7 @@ class Session:
         self.maps: dict[int, tuple[RawMap, ...]] = {}
         self.images: dict[str, Image] = {}
         self.sizes: list[int] = []
+        self.known = KnownValues()
         self.refusal: Refusal | None = None
         self.in_run = False
         self.assumptions: list[str] = []
@@ -57,6 +60,7 @@ class Session:
         self._numbers: dict[int, int] = {}
         self._symbols: dict[tuple[str, str, int, int], int] = {}  # parts of variables that host code writes
         self._storages: list[Any] = []  # kept alive, so that no other storage takes one's identity
+        self._on_device: dict[int, list[Any]] = {}  # those that kernels can write, by number
         self._muted = 0
 
     def refuse(self, reason: Reason, sentence: str) -> Refused:
@@ -78,7 +82,15 @@ class Session:
         finally:
             self._muted -= 1
 
-    def add(self, step: Step) -> None:
+    def add(self, step: Step, followed: bool = False) -> None:
+        """Log a step. What it may write is forgotten, unless it was `followed`: `known` has its results already.
+
+        Of a launch that is every allocation that it is given the address of, for kernels may hand addresses on.
+        """
+        if not followed:
+            written = self.pointed_to(step.arguments) if isinstance(step, Launch) else buffers_written(step)
+            for storage in (each for number in written for each in self._on_device.get(number, ())):
+                self.known.forget(storage)
         if self._muted:
             return
         if len(self.steps) >= PROGRAM.steps:
@@ -95,15 +107,20 @@ class Session:
         storage = tensor.untyped_storage()
         key = storage._cdata
         if key not in self._numbers:
-            self._storages.append(storage)
-            self._numbers[key] = self.allocation(int(storage.nbytes()))
+            self._own(tensor, self.allocation(int(storage.nbytes())))
         return self._numbers[key]
 
     def identify(self, tensor: Any, other: Any) -> None:
         """The tensor lies in the allocation of another one."""
+        self._own(tensor, self.number_of(other))
+
+    def _own(self, tensor: Any, number: int) -> None:
+        """The tensor's storage lies in the allocation of that number, as may a tensor on the host that was moved."""
         storage = tensor.untyped_storage()
         self._storages.append(storage)
-        self._numbers[storage._cdata] = self.number_of(other)
+        self._numbers[storage._cdata] = number
+        if tensor.device.type != "cpu":
+            self._on_device.setdefault(number, []).append(storage)
 
     def allocation(self, size: int) -> int:
         """A new allocation that belongs to no tensor yet."""
@@ -125,6 +142,11 @@ class Session:
     def find(self, address: int) -> tuple[int, int] | None:
         """Which allocation an address lies in, and where."""
         return self._space.find(address)
+
+    def pointed_to(self, arguments: bytes) -> frozenset[int]:
+        """Allocations that some word of a launch's arguments points to, whatever host code said it was."""
+        places = (self.find(word) for _, word in words(arguments))
+        return frozenset(place[0] for place in places if place is not None)
 
     def view(self, tensor: Any) -> View:
         """The tensor as a view of its allocation."""
