@@ -11,6 +11,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.measure import Files
+from foretell.cli.messages import shown_lines
 from foretell.cli.options import ReferenceMs, Sizes, TaskOrProblem, forecaster_option
 from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 from foretell.forecasting import INTERVAL
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _USUAL = "online; for a GPU features, or program for a task of your own"
 BAR_WIDTH = 32
-MESSAGE_LINES = 8
 
 _KNOWN = {
     "operation seen": "the model was trained on other kernels of this operation",
@@ -280,7 +280,7 @@ def _show_failed(path: Path, told: Prediction) -> None:
     said = message.startswith("cannot run: ")
     head = "cannot run" if said else "does not build"
     console.print(marked("[red]{}[/]  {}  [dim]{} chance that it fails[/]", head, path, percent(told.p_fail)))
-    for line in message.removeprefix("cannot run: ").splitlines()[:MESSAGE_LINES]:
+    for line in shown_lines(message.removeprefix("cannot run: ")):
         console.print(f"  {_line(line)}", soft_wrap=True)
     console.print()
 

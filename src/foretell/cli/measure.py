@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foretell.cli.errors import FAILED, plainly
+from foretell.cli.messages import shown_lines
 from foretell.cli.options import Sizes, TaskOrProblem
 from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
 
@@ -23,7 +24,6 @@ Files = Annotated[
     list[Path],
     typer.Argument(metavar="FILE", help="Sources that define the task's entry point.", show_default=False),
 ]
-MESSAGE_LINES = 8
 
 
 @plainly
@@ -101,11 +101,8 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
     name = str(path)
     if not outcome.ok:
         console.print(marked("[red]{}[/]  {}", KINDS[outcome.status], name))
-        lines = outcome.message.strip().splitlines()
-        for line in lines[:MESSAGE_LINES]:
+        for line in shown_lines(outcome.message):
             console.print(f"  {line}", soft_wrap=True)
-        if len(lines) > MESSAGE_LINES:
-            console.print(marked("  [dim]({} more lines; --json has them all)[/]", len(lines) - MESSAGE_LINES))
         console.print()
         return
     interval = f"95 % interval {times(outcome.low, sign='')} to {times(outcome.high, sign='')}"

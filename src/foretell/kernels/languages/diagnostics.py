@@ -41,6 +41,14 @@ def plain(text: str, most_characters: int | None = None) -> str:
     return text if most_characters is None else text[:most_characters]
 
 
+def ends(text: str, most_characters: int) -> str:
+    """A text without its middle where it is long: compilers say first where an error is, and last what it is."""
+    if len(text) <= most_characters:
+        return text
+    head = most_characters // 3
+    return f"{text[:head]}\n{REDACTED}\n{text[head + len(REDACTED) + 2 - most_characters :]}"
+
+
 def diagnostics(log: str, source: str, names: Collection[str] = (), most_characters: int = MESSAGE_CHARACTERS) -> str:
     """A compiler's log without anything that is not the candidate's or the compiler's own words.
 

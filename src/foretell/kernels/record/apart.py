@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foretell.kernels.languages import built
-from foretell.kernels.languages.diagnostics import diagnostics, plain
+from foretell.kernels.languages.diagnostics import diagnostics, ends, plain
 from foretell.kernels.languages.python_source import is_extension
 from foretell.kernels.limits import RECORDER_LIMITS
 from foretell.kernels.record.job import decoded_all, request
@@ -83,4 +83,4 @@ def _shown(refusal: Refusal, source: str | None) -> Refusal:
     text = refusal.sentence
     if refusal.reason is Reason.BUILD:
         text = diagnostics(text, source or "")
-    return Refusal(refusal.reason, plain(text, SENTENCE_CHARACTERS))
+    return Refusal(refusal.reason, ends(plain(text), SENTENCE_CHARACTERS))

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from foretell.kernels.languages.diagnostics import ends
 from foretell.kernels.languages.python_source import Entry
 from foretell.kernels.limits import RECORD
 from foretell.kernels.multiprocessor import capability_of
@@ -78,7 +79,7 @@ def _refusal(error: BaseException) -> Refusal:
     if isinstance(error, Refused):
         return error.refusal
     kind = type(error).__name__
-    text = f"{kind}: {error}"[:MESSAGE_CHARACTERS]
+    text = ends(f"{kind}: {error}", MESSAGE_CHARACTERS)
     if kind in ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode"):
         return Refusal(Reason.DEPENDS_ON_DATA, text)
     if kind in ("UnsupportedOperatorException", "UnsupportedFakeTensorException"):
