@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.apps.evaluate import RESULTS as EVALUATION
+from benchmarks.apps.split import RESULTS as FOLDER
 
-RESULTS = EVALUATION.with_name("apps_played.json")
+RESULTS = FOLDER / "apps_played.json"
 MODES = ("pixels", "evidence")
 _KEPT = ("app", "mode", "right", "first", "interrupted", "p_bad", "error", "seconds")
 
