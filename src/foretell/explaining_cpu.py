@@ -139,11 +139,7 @@ class CpuAccount:
             return [f"{name}: does not build: {side.build.message.strip().splitlines()[0]}"]
         if side.measured_us is not None:
             time_s = side.measured_us * 1e-6
-            room = time_s * self.device.bandwidth_bytes_per_s / self.least_bytes if self.least_bytes else 0.0
-            time = (
-                f"took {seconds(time_s)} when it was measured, {time_s / self.floor_s:.3g} times the roofline; "
-                f"moves at most {room:.3g} times the least bytes"
-            )
+            time = f"took {seconds(time_s)} when it was measured, {self._beside_roofline(time_s)}"
         elif name == "reference" and self.estimated_us is not None:
             time = f"about {seconds(self.estimated_us * 1e-6)} by operations and bytes; not measured yet"
         else:
@@ -158,6 +154,12 @@ class CpuAccount:
         )  # fmt: skip
         loops = f"{told.get('inner_loops', 0):.0f} inner loops of {told.get('inner_instructions', 0):.0f} instructions"
         return [f"{name}: {time}", f"  {threads}, {width}; {loops}: {mix}"]
+
+    def _beside_roofline(self, time_s: float) -> str:
+        if time_s < self.floor_s:  # nothing is faster than memory: the probe of its bandwidth was too slow
+            return "less than the roofline, whose bandwidth was probed while the machine was slower"
+        room = time_s * self.device.bandwidth_bytes_per_s / self.least_bytes if self.least_bytes else 0.0
+        return f"{time_s / self.floor_s:.3g} times the roofline; moves at most {room:.3g} times the least bytes"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -47,6 +47,8 @@ def test_times_that_were_measured_before(bench: FakeBench, invoke: Invoke) -> No
     assert "reference: took" in lines and "candidate: took" in lines and "times the roofline" in lines
     told = ft.explain("softmax", device="cpu", reference_ms=3.0)
     assert told.to_dict()["reference"]["measured_us"] == 3000.0 and "took 3" in str(told)
+    faster = str(ft.explain("softmax", device="cpu", reference_ms=1e-6))
+    assert "less than the roofline" in faster and "times the least bytes" not in faster.split("- ")[0].split("took")[1]
 
 
 def test_which_device(bench: FakeBench, invoke: Invoke) -> None:
