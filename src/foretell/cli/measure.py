@@ -9,7 +9,7 @@ import typer
 
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.options import Sizes, TaskOrProblem
-from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, of_file, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -101,7 +101,7 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
     name = str(path)
     if not outcome.ok:
         console.print(marked("[red]{}[/]  {}", KINDS[outcome.status], name))
-        lines = outcome.message.strip().splitlines()
+        lines = of_file(outcome.message.strip(), path).splitlines()
         for line in lines[:MESSAGE_LINES]:
             console.print(f"  {line}", soft_wrap=True)
         if len(lines) > MESSAGE_LINES:
