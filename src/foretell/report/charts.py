@@ -174,6 +174,10 @@ def forecast_scatter(pairs: Sequence[Pair]) -> str:
         kind = "hit" if pair.covered else "miss"
         at = x(pair.measured)
         parts.append(line(at, y(pair.low), at, y(pair.high), f"bar {kind}"))
+        for end, edge, inwards in ((y.high - pair.high, top, 5.0), (pair.low - y.low, bottom, -5.0)):
+            if end < 0:
+                head = [(at - 3.5, edge + inwards), (at, edge), (at + 3.5, edge + inwards)]
+                parts.append(path(head, f"beyond {kind}"))
         shape = f"dot {kind}{' audit' if pair.audit else ''}"
         parts.append(element("circle", cx=at, cy=y(pair.median), r=3.2, class_=shape, data_tip=pair.tip))
     hits = sum(p.covered for p in pairs)

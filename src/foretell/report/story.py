@@ -84,7 +84,7 @@ def notices(state: RunState, run: str) -> tuple[str, ...]:
         found.append(Markup("This run has not finished: what follows is where it stood. Go on with {}").format(resume))
     elif state.finished.reason is StopReason.INTERRUPTED:
         found.append(Markup("This run was interrupted; nothing measured is lost. Go on with {}").format(resume))
-    disturbance = contention(measurements_of(state))
+    disturbance = contention(measurements_of(state), uses_catalogue=False)
     if disturbance:
         found.append(f"Other processes used this machine meanwhile: {disturbance}.")
     if apart := disagreement(state):
