@@ -215,9 +215,12 @@ class TestSearch:
 
     def test_the_catalogue_is_used_unless_refused(self, bench: FakeBench, invoke: Invoke) -> None:
         first = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json").stdout)
-        second = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json").stdout)
+        again = invoke("search", "softmax", *SMALL, "--policy", "all", "--json")
+        second = json.loads(again.stdout)
         third = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json", "--no-catalogue").stdout)
         assert (first["reused"], second["reused"], third["reused"]) == (0, 12, 0)
+        assert "reused from an earlier run; 1 measured" in again.stderr
+        assert "of wall time" in invoke("search", "softmax", *SMALL, "--policy", "all").stdout
 
     def test_ctrl_c_keeps_everything_and_tells_how_to_go_on(self, bench: FakeBench, invoke: Invoke) -> None:
         bench.interrupt_at = 5
