@@ -280,8 +280,8 @@ def _caution(forecaster: Forecaster, device: Device, measured_here: int) -> str:
     if not devices or device.name in devices or measured_here >= ENOUGH:
         return ""
     return (
-        f"the model has learnt from kernels on {', '.join(devices)}, none on a device like {device.name}: "
-        "the speedup may well lie outside the interval"
+        f"the model has learnt from kernels on {', '.join(devices)}, and none on a device that is named as this one, "
+        f"{device.name}: if it is another processor, the speedup may well lie outside the interval"
     )
 
 

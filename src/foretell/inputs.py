@@ -108,14 +108,18 @@ def start_of(task: Task, start: Candidate | Path | str) -> Candidate:
 
 def read_gpu_candidate(task: Task, path: Path) -> Candidate:
     """The candidate in a Python or CUDA file or in a FlashInfer-Bench solution; its language is read off its text."""
+    from foretell.kernels import library
     from foretell.kernels.candidate import Candidate, Origin
     from foretell.kernels.languages.python_source import language_of
     from foretell.kernels.tasks.solution import BadSolution, module_of
 
     expected = "a module with ModelNew, custom_kernel(data), kernel(*inputs) or run(*inputs), or a CUDA file"
     if path.suffix.lower() not in (".py", ".cu", ".json") and path.exists():
+        on_both = task.kind == "library" and task.name in library.tasks("cpu")
         raise BadInput(
-            f"{path} is not Python or CUDA by its ending", f"{expected}, for a GPU", "rename it, or leave --device out"
+            f"{path} is not Python or CUDA by its ending",
+            f"{expected}, for a GPU",
+            f"this is a GPU task: give .py or .cu{'; for C++ leave --device out' if on_both else ''}",
         )
     text = read_text(path, expected, "" if task.files else command_line("tasks", task.name, "--kind", "gpu"))
     if path.suffix == ".json":

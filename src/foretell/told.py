@@ -63,7 +63,9 @@ def spent_words(state: RunState) -> str:
     from foretell.report.numbers import seconds
 
     limits = state.config["budgets"]
+    beside = state.charged < state.measured
+    reused = f" ({state.reused} {'more ' if beside else ''}reused from earlier runs)" if state.reused else ""
     return (
-        f"{state.measured} of {limits['measurements']} measurements, {seconds(state.device_s)} of "
+        f"{state.charged} of {limits['measurements']} measurements{reused}, {seconds(state.device_s)} of "
         f"{seconds(limits['seconds'])} of device time, {state.considered} of {limits['candidates']} candidates"
     )

@@ -228,6 +228,23 @@ class TestTell:
         assert invoke("tell", run, "--finish").exit_code == 1
 
 
+class TestReused:
+    def test_what_was_measured_before_spends_no_measurements(self, bench: FakeBench, invoke: Invoke) -> None:
+        assert invoke("measure", "softmax", write("a.cpp"), write("b.cpp", "int b;")).exit_code == 0
+        assert invoke("ask", "mine", *QUICK, "--measurements", "2").exit_code == 0
+        result = invoke("tell", "mine", "a.cpp", "b.cpp")
+        assert "spent 0 of 2 measurements (2 more reused from earlier runs)" in result.stdout
+        answer = invoke("ask", "mine", "--json")
+        assert answer.exit_code == 0, answer.output
+        assert json.loads(answer.stdout)["budget"]["measurements"] == {"spent": 0, "limit": 2}
+        assert "2 measurements and" in json.loads(answer.stdout)["prompt"][-1]["content"]
+        told(invoke, "mine", write("c.cpp", "int c;"), write("d.cpp", "int d;"), write("e.cpp", "int e;"))
+        state = load_run(Path("mine"))
+        assert (state.reused, state.charged) == (2, 2)
+        assert invoke("report", "mine").exit_code == 0
+        assert "2 were measured in an earlier run" in Path("mine/report.html").read_text()
+
+
 class TestNothingIsLost:
     def test_a_cut_journal(self, run: str, invoke: Invoke) -> None:
         invoke("tell", run, write("a.cpp"))

@@ -213,3 +213,14 @@ def test_every_figure_is_explained() -> None:
     for name in FIGURES:
         stem = re.sub(r"_\d+$", "_", name)
         assert f"`{name}`" in text or f"`{stem}" in text, name
+
+
+def test_progress_is_told_where_no_status_shows(
+    invoke: Invoke, corpus: Path, own_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ("eval", "--data", corpus, "--resamples", "20", "--forecaster", "roofline", "--json")
+    monkeypatch.setattr("foretell.cli.output.SILENT_S", 0.0)
+    done = invoke(*few)
+    assert "roofline on" in done.stderr and "candidates to forecast" in done.stderr and json.loads(done.stdout)
+    monkeypatch.setattr("foretell.cli.output.SILENT_S", 1e9)
+    assert "roofline on" not in invoke(*few).stderr

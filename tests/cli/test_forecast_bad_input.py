@@ -11,6 +11,7 @@ import pytest
 from typer.testing import Result
 
 from foretell.belief import KEYS
+from foretell.kernels import library
 from tests.cli.conftest import Invoke
 from tests.lm.endpoint_server import Say, completion, serving
 
@@ -120,3 +121,11 @@ def test_a_model_that_answers(place: Path, invoke: Invoke) -> None:
     found = json.loads(result.stdout)
     assert found["troubles"] == [None]
     assert found["results"][0]["speedup"] > 2.0
+
+
+def test_advice_about_c_is_that_of_the_task(place: Path, invoke: Invoke) -> None:
+    (place / "plain.cpp").write_text('extern "C" void kernel() {}')
+    assert "give .py or .cu; for C++ leave --device out" in forecast(invoke, "plain.cpp").stderr
+    gpu_alone = next(name for name in library.tasks("gpu") if name not in library.tasks("cpu"))
+    told = invoke("forecast", gpu_alone, "plain.cpp", "--device", "h200", "--source-only").stderr
+    assert "this is a GPU task: give .py or .cu" in told and "leave --device out" not in told

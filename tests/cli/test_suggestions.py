@@ -82,3 +82,18 @@ def test_no_gpu_advice_is_an_option_that_exists(
     assert result.exit_code == 2 and "--language" not in result.stderr
     advice = shlex.split(result.stderr[result.stderr.index("foretell data plan") :])[1:]
     assert invoke(*advice[:-1], "again.gz", "--per-language", "1", "--task", "softmax").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("forecast", "softmax", "x.cpp", "--devise", "h200"), "did you mean --device? "),
+        (("measure", "softmax", "x.cpp", "--devise", "h200"), "did you mean --device (of ask, forecast"),
+        (("search", "softmax", "--profile", "fast"), "there is no profile 'fast'"),
+        (("explain", "examples/tasks/correlate.py", "--device", "h200"), "leave --device out"),
+    ],
+)
+def test_what_was_meant(words: tuple[str, ...], meant: str, own_place: Path, invoke: Invoke) -> None:
+    root = Path(__file__).resolve().parents[2]
+    result = invoke(*(str(root / word) if word.startswith("examples/") else word for word in words))
+    assert result.exit_code == 2 and meant in result.stderr, result.stderr

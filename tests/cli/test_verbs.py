@@ -109,6 +109,7 @@ class TestMeasure:
         assert result.exit_code == 1
         assert "wrong result" in result.stdout and "3 of 3 values are wrong" in result.stdout
         assert "did not compile" in result.stdout and "was not declared" in result.stdout
+        assert "worse.cpp:1:1: error" in result.stdout and "kernel.cpp" not in result.stdout
 
     def test_json(self, bench: FakeBench, invoke: Invoke, kernel: Path, own_place: Path) -> None:
         (own_place / "bad.cpp").write_text("WRONG")
@@ -155,6 +156,7 @@ class TestForecast:
         text = invoke("forecast", "softmax", kernel, "other.cpp").stdout
         assert text.count("this very source was measured before") == 1
         assert f"measured before: {times(row['speedup'], sign='x')} (95 % interval" in text
+        assert text.index("this very source was measured before") < text.index("if it works"), "what is known leads"
         assert "foretell measure softmax other.cpp" in text
         results = json.loads(invoke("forecast", "softmax", kernel, "other.cpp", "--json").stdout)["results"]
         assert [each["measured"] and each["measured"]["speedup"] for each in results] == [row["speedup"], None]
@@ -171,6 +173,13 @@ class TestForecast:
         assert result.exit_code == 1 and "does not build" in result.stdout
         document = json.loads(invoke("forecast", "softmax", "bad.cpp", "--json").stdout)
         assert document["results"][0]["builds"] is False
+
+    def test_only_what_builds_has_a_forecast_to_be_warned_about(
+        self, bench: FakeBench, invoke: Invoke, kernel: Path, own_place: Path
+    ) -> None:
+        (own_place / "bad.cpp").write_text("BROKEN")
+        warnings = invoke("forecast", "softmax", "bad.cpp", kernel, "--forecaster", "program").stderr
+        assert f"no answer about {kernel}" in warnings and "no answer about bad.cpp" not in warnings
 
 
 class TestSearch:
@@ -206,9 +215,12 @@ class TestSearch:
 
     def test_the_catalogue_is_used_unless_refused(self, bench: FakeBench, invoke: Invoke) -> None:
         first = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json").stdout)
-        second = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json").stdout)
+        again = invoke("search", "softmax", *SMALL, "--policy", "all", "--json")
+        second = json.loads(again.stdout)
         third = json.loads(invoke("search", "softmax", *SMALL, "--policy", "all", "--json", "--no-catalogue").stdout)
         assert (first["reused"], second["reused"], third["reused"]) == (0, 12, 0)
+        assert "reused from an earlier run; 1 measured" in again.stderr
+        assert "of wall time" in invoke("search", "softmax", *SMALL, "--policy", "all").stdout
 
     def test_ctrl_c_keeps_everything_and_tells_how_to_go_on(self, bench: FakeBench, invoke: Invoke) -> None:
         bench.interrupt_at = 5

@@ -74,6 +74,8 @@ def test_scatter_tells_hits_from_misses() -> None:
     root = drawn(forecast_scatter(pairs))
     kinds = [str(node.get("class")) for node in root.iter("circle")]
     assert sorted(kinds) == ["dot hit", "dot hit", "dot miss audit"]
+    heads = [node.get("class") for node in root.iter("path")]
+    assert heads == ["beyond hit", "beyond hit"], "only the bar that goes on at both ends is marked"
 
 
 def test_coverage_curve_has_a_point_a_level() -> None:

@@ -15,6 +15,7 @@ from foretell.cli.summary import print_summary, summary_document
 from foretell.kernels.measurement import Status
 from foretell.kernels.search import Event, Measured, Round, RunState, Verified
 from foretell.report import render_report, write_report
+from foretell.report.candidates import KINDS
 from foretell.report.conditions import contention, disagreement, measurements_of
 from foretell.report.fates import failures, fates
 from foretell.report.page import build_page
@@ -194,6 +195,30 @@ def test_contention_is_told() -> None:
         said = contention(measurements_of(state))
         assert said.startswith(words) and bool(said) == bool(words)
         assert any("Other processes used this machine" in notice for notice in build_page(state).notices) == bool(words)
+
+
+def test_the_catalogue_is_spoken_of_only_where_it_is_used() -> None:
+    busy = {"load": 14.2, "cores": 2, "others": 0.87, "pairs": 15, "retaken": 8, "disturbed": True}
+    state = state_of([
+        Measured(e.id, replace(e.measurement, conditions=busy)) if isinstance(e, Measured) else e
+        for e in events_of_a_run()
+    ])  # fmt: skip
+    for uses in (True, False):
+        stream = StringIO()
+        print_summary(Console(file=stream, width=1000), state, Path("run"), None, uses_catalogue=uses)
+        assert ("not kept in the catalogue" in stream.getvalue()) == uses
+
+
+def test_the_summary_says_how_candidates_failed_and_what_was_reused() -> None:
+    state = state_of([
+        replace(e, reused=True) if isinstance(e, Measured) and e.measurement.ok else e for e in events_of_a_run()
+    ])  # fmt: skip
+    stream = StringIO()
+    print_summary(Console(file=stream, width=1000), state, Path("run"), None, wall_s=164.0)
+    text = stream.getvalue()
+    kinds = ", ".join(f"{number} {KINDS[status]}" for status, number in state.failures.most_common())
+    assert kinds and f"{sum(state.failures.values())} failed ({kinds})" in text
+    assert "first measured in an earlier run" in text and "in 2 min 44 s of wall time" in text
 
 
 def test_winners_that_do_not_repeat_are_told() -> None:

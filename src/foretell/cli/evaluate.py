@@ -14,7 +14,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.options import MAX_RESAMPLES, Seed, count, natural
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.output import AsJson, ProgressLines, document, people, progress_console
 from foretell.errors import note
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def evaluate(
         if path is not None and path.is_dir():
             raise BadInput(f"{path} is a directory", "the name of a file to write", str(path / "evaluation"))
     with _as_bad_input():
+        lines = ProgressLines()
         with progress_console().status("reading"):
             rows = _read(data, parts)
             splits = [name.replace("-", "_") for name in split or ()] or rows.default_splits()
@@ -120,8 +121,11 @@ def evaluate(
         for part, pools in judged_on.items():
             _check_some_left(part, pools, learn)
             for name, teller in tellers.items():
-                with progress_console().status(f"{name} on {part}") as status:
-                    judged = judge(teller, pools, learn, seed, _progress(status, f"{name} on {part}", pools))
+                label = f"{name} on {part}"
+                with progress_console().status(label) as status:
+                    lines.line(f"{label}: {sum(map(len, pools))} candidates to forecast")
+                    judged = judge(teller, pools, learn, seed, _progress(status, lines, label, pools))
+                    lines.line(f"{label}: figures and their intervals")
                     results.append(assess(judged, name, part, seed, resamples))
     settings = {"data": data.name or str(data), "tier": shown, "learn": learn, "limit": limit or "none", "seed": seed}
     settings |= {"resamples": resamples}
@@ -143,14 +147,16 @@ def evaluate(
             people(as_json).print(str(path), soft_wrap=True)
 
 
-def _progress(status: Status, label: str, pools: Sequence[Pool]) -> Callable[[int], None]:
+def _progress(status: Status, lines: ProgressLines, label: str, pools: Sequence[Pool]) -> Callable[[int], None]:
     """Show how many candidates were forecast so far."""
     total, made = sum(map(len, pools)), 0
 
     def done(count: int) -> None:
         nonlocal made
         made += count
-        status.update(f"{label}: {made} of {total} candidates")
+        words = f"{label}: {made} of {total} candidates"
+        status.update(words)
+        lines.line(words)
 
     return done
 

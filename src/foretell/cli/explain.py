@@ -48,7 +48,8 @@ def explain(
     from foretell.inputs import load_task
 
     kind = kind_to_explain(task, file) if device is None else "cpu" if device == "cpu" else "gpu"
-    loaded = load_task(task, kind, size or ())
+    other = {"gpu": "leave --device out", "cpu": "name a GPU, which need not be present: --device h200"}[kind]
+    loaded = load_task(task, kind, size or (), do=other if device is not None else "")
     with progress_console().status("recording" if kind == "gpu" else "building"):
         told = ft.explain(loaded, file, device=device or (kind if kind == "cpu" else None), workload=workload,
                           reference_ms=reference_ms)  # fmt: skip

@@ -13,7 +13,7 @@ from foretell.cli.errors import FAILED, plainly
 from foretell.cli.measure import Files
 from foretell.cli.messages import shown_lines
 from foretell.cli.options import ReferenceMs, Sizes, TaskOrProblem, forecaster_option
-from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, marked, of_file, people, progress_console
 from foretell.forecasting import INTERVAL
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def forecast(
 
 
 def _warn(told: Told) -> None:
-    """Say which forecasts are not the forecaster's own."""
+    """Say which forecasts are not the forecaster's own; of what does not build or run none is shown."""
     for path, each in told:
-        if each.trouble is None:
+        if each.trouble is None or not each.runs:
             continue
         because = f"{each.trouble}, {each.trouble_words}" if each.trouble_words else each.trouble
         text = f"no answer about {path} ({because}): what is told of it is the forecast of physics alone"
@@ -168,8 +168,8 @@ def _show(reference: str, told: Told, source_only: bool) -> None:
     console.print()
     for path, each in told:
         if each.runs:
+            _show_measured(path, each)
             _show_one(path, each.forecast, each.p_fail_basis)
-            _show_measured(each)
             _show_recorded(each)
             if each.why is not None:
                 _show_why(each.why)
@@ -197,7 +197,7 @@ def _show_unrecorded(told: Sequence[Prediction], source_only: bool) -> None:
     people().print(marked("[yellow]{}[/]", words), soft_wrap=True, highlight=False)
 
 
-def _show_measured(told: Prediction) -> None:
+def _show_measured(path: Path, told: Prediction) -> None:
     """What the catalogue has of this very candidate."""
     from foretell.report.candidates import KINDS
     from foretell.report.numbers import times
@@ -207,9 +207,8 @@ def _show_measured(told: Prediction) -> None:
         return
     interval = f"95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}"
     words = f"{times(found.speedup, sign='x')} ({interval})" if found.ok else KINDS[found.status]
-    people().print(
-        marked("  [bold]this very source was measured before: {}[/]\n", words), soft_wrap=True, highlight=False
-    )
+    people().print(marked("[bold]{}: this very source was measured before: {}[/]", path, words), soft_wrap=True)
+    people().print(marked("[dim]its forecast:[/]"))
 
 
 def _show_recorded(told: Prediction) -> None:
@@ -280,7 +279,7 @@ def _show_failed(path: Path, told: Prediction) -> None:
     said = message.startswith("cannot run: ")
     head = "cannot run" if said else "does not build"
     console.print(marked("[red]{}[/]  {}  [dim]{} chance that it fails[/]", head, path, percent(told.p_fail)))
-    for line in shown_lines(message.removeprefix("cannot run: ")):
+    for line in shown_lines(of_file(message.removeprefix("cannot run: "), path)):
         console.print(f"  {_line(line)}", soft_wrap=True)
     console.print()
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -89,10 +90,25 @@ def _usage_errors(as_json: bool) -> Iterator[None]:
 
 
 def _problem(error: Any) -> Problem:
-    message = _with_value(" ".join(error.format_message().split()).rstrip("."), error.__cause__)
-    what = message[:1].lower() + message[1:]
     command = error.ctx.command_path if error.ctx is not None else "foretell"
-    return Problem(what, do=f"{command} --help")
+    if hasattr(error, "possibilities") and hasattr(error, "option_name"):
+        meant = _meant(error.option_name, error)
+        return Problem(f"no such option: {error.option_name}", do=f"{meant}{command} --help")
+    message = _with_value(" ".join(error.format_message().split()).rstrip("."), error.__cause__)
+    return Problem(message[:1].lower() + message[1:], do=f"{command} --help")
+
+
+def _meant(option: str, error: Any) -> str:
+    """The options that a misspelt one is close to: of its command or, with their names, of others. May be empty."""
+    if near := get_close_matches(option, error.possibilities or ()):
+        return f"did you mean {' or '.join(near)}? "
+    above = error.ctx.parent if error.ctx is not None else None
+    having: dict[str, list[str]] = {}
+    for name, command in getattr(getattr(above, "command", None), "commands", {}).items():
+        for other in (text for parameter in command.params for text in parameter.opts):
+            having.setdefault(other, []).append(name)
+    near = get_close_matches(option, having, 1)
+    return f"did you mean {near[0]} (of {', '.join(having[near[0]])})? " if near else ""
 
 
 def _with_value(message: str, cause: Any) -> str:

@@ -33,7 +33,8 @@ class Snapshot:
     best: str
     phase: str
     rounds: int
-    measured: int
+    charged: int
+    reused: int
     considered: int
     device_s: float
     counts: str
@@ -66,7 +67,7 @@ def snapshot(state: RunState, budgets: Budgets, decisions: tuple[tuple[str, str,
         best_text += f"  {short(best.id)}, round {best.round + 1}"
     failed = sum(state.failures.values())
     share = max(
-        state.measured / budgets.measurements,
+        state.charged / budgets.measurements,
         state.device_s / budgets.seconds,
         state.considered / budgets.candidates if not state.pending else 0.0,
     )
@@ -76,7 +77,8 @@ def snapshot(state: RunState, budgets: Budgets, decisions: tuple[tuple[str, str,
         best=best_text,
         phase=_phase(state, share),
         rounds=state.rounds,
-        measured=state.measured,
+        charged=state.charged,
+        reused=state.reused,
         considered=state.considered,
         device_s=state.device_s,
         counts=f"{state.measured} measured  {state.trusted} trusted  {state.dropped} dropped  "
@@ -98,8 +100,9 @@ def table(shot: Snapshot, budgets: Budgets, left_s: float | None) -> RenderableT
     """The live table: best, budgets, counts and the last decisions."""
     grid = Table.grid(padding=(0, 2))
     grid.add_row("best", Text(shot.best, style="bold green"))
+    reused = f" ({shot.reused} reused)" if shot.reused else ""
     rows = (
-        ("measured", shot.measured, budgets.measurements, f"{shot.measured} of {budgets.measurements}"),
+        ("measured", shot.charged, budgets.measurements, f"{shot.charged} of {budgets.measurements}{reused}"),
         ("device", shot.device_s, budgets.seconds, f"{seconds(shot.device_s)} of {seconds(budgets.seconds)}"),
         ("considered", shot.considered, budgets.candidates, f"{shot.considered} of {budgets.candidates}"),
     )
@@ -213,6 +216,7 @@ class PlainView:
             case Measured() if state.best is not None and state.best.id != self._best and state.best.id == event.id:
                 self._best = event.id
                 spent = f"{state.measured} measured, {seconds(state.device_s)} of device time"
+                spent = f"reused from an earlier run; {spent}" if event.reused else spent
                 self._say(f"  fastest so far {outcome_words(event.measurement)} ({short(event.id)}), {spent}")
             case Verified():
                 self._say(f"  measured again: {short(event.id)} {outcome_words(event.measurement)}")

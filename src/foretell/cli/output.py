@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import time
 import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,9 +23,22 @@ from rich.text import Text
 
 from foretell.errors import command_line
 
-__all__ = ["AsJson", "command_line", "document", "marked", "people", "progress_console", "shown"]
+__all__ = [
+    "AsJson",
+    "ProgressLines",
+    "command_line",
+    "document",
+    "marked",
+    "of_file",
+    "people",
+    "progress_console",
+    "shown",
+]
 
+SILENT_S = 2.0
 _OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # of Unicode's categories
+
+_COMPILED = re.compile(r"(?<![\w./-])kernel\.(?:cpp|cu)(: In |:\d)")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
 
@@ -42,6 +58,11 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in _OBEYED)
+
+
+def of_file(message: str, path: Path) -> str:
+    """A compiler's message with the name of the user's file in the place of the name that the source had there."""
+    return _COMPILED.sub(lambda match: f"{path.name}{match[1]}", message)
 
 
 def marked(template: str, *values: object) -> Text:
@@ -97,6 +118,20 @@ def _console(stderr: bool) -> Console:
         markup=False,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
+
+
+class ProgressLines:
+    """Lines of progress on a standard error that is no terminal, where no status shows: none in the first seconds."""
+
+    def __init__(self) -> None:
+        self._last_s = time.monotonic()
+        self._console = progress_console()
+
+    def line(self, text: str) -> None:
+        """Print the line if there was none for a while."""
+        if not self._console.is_terminal and time.monotonic() - self._last_s >= SILENT_S:
+            self._last_s = time.monotonic()
+            self._console.print(text, soft_wrap=True)
 
 
 def document(data: Any) -> None:

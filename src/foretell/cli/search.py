@@ -140,7 +140,8 @@ def search(
         chosen.carry_on(view.on_event)
     if chosen.torn is not None:
         progress_console().print(f"note: {chosen.torn}", soft_wrap=True)
-    conclude(chosen.state, chosen.place, report, as_json, LmReport(chosen.language_models(), resumed))
+    language_models = LmReport(chosen.language_models(), resumed)
+    conclude(chosen.state, chosen.place, report, as_json, language_models, use_catalogue)
 
 
 def _kind_of_run(run_dir: Path, language: str | None) -> str:
@@ -151,22 +152,29 @@ def _kind_of_run(run_dir: Path, language: str | None) -> str:
 
 
 def conclude(
-    state: RunState, run_dir: Path, report: bool, as_json: bool, language_models: LmReport | None = None
+    state: RunState,
+    run_dir: Path,
+    report: bool,
+    as_json: bool,
+    language_models: LmReport | None = None,
+    uses_catalogue: bool = True,
 ) -> None:
     """Write the winner and the report, say what came out, and end with the right exit code."""
     from foretell.cli.summary import best_path, print_summary, summary_document
     from foretell.kernels.search import StopReason
     from foretell.received import write_plain
     from foretell.report import write_report
+    from foretell.report.clock import read_clock
     from foretell.runs import REPORT_NAME
 
     if state.best is not None:
         write_plain(best_path(state, run_dir), state.best.candidate.source.encode("utf-8", "replace"))
     written = write_report(state, run_dir / REPORT_NAME, run_dir) if report else None
     if as_json:
-        document(summary_document(state, run_dir, written, language_models))
+        document(summary_document(state, run_dir, written, language_models, uses_catalogue))
     else:
-        print_summary(people(), state, run_dir, written, language_models)
+        wall_s = read_clock(run_dir, state.decide_s).active_s
+        print_summary(people(), state, run_dir, written, language_models, uses_catalogue, wall_s)
     if state.finished is not None and state.finished.reason is StopReason.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
     if state.best is None:

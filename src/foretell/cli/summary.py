@@ -13,7 +13,7 @@ from foretell.cli.output import command_line, marked
 from foretell.kernels.languages.extension.bare import is_bare
 from foretell.kernels.policy import is_over_budget
 from foretell.kernels.search import RunState, StopReason
-from foretell.report.candidates import shown
+from foretell.report.candidates import KINDS, shown
 from foretell.report.conditions import contention, disagreement, measurements_of, trust_note
 from foretell.report.numbers import count, seconds, times
 from foretell.report.start import over_start, start_trouble
@@ -29,7 +29,13 @@ def best_path(state: RunState, run_dir: Path) -> Path:
 
 
 def print_summary(
-    console: Console, state: RunState, run_dir: Path, report: Path | None, language_models: LmReport | None = None
+    console: Console,
+    state: RunState,
+    run_dir: Path,
+    report: Path | None,
+    language_models: LmReport | None = None,
+    uses_catalogue: bool = True,
+    wall_s: float | None = None,
 ) -> None:
     """What came out, what it took, where it is, and what to do next."""
     task = str(state.config["task"])
@@ -40,17 +46,21 @@ def print_summary(
     unmeasured = f"{state.trusted} trusted on their forecast, {state.dropped} dropped"
     over = sum(is_over_budget(state.nodes[one].reason) for one in state.reserves)
     unmeasured += f" ({over} of them past the budget)" if over else ""
-    failed = sum(state.failures.values())
     measured = f"measured {state.measured} of {state.considered} considered"
-    console.print(f"  {measured}; {unmeasured}, {failed} failed", soft_wrap=True)
-    saved = f", about {seconds(state.saved_s)} saved" if state.saved_s else ""
+    if state.verified:
+        measured += f", {len(state.verified)} of them again at the end"
+    console.print(f"  {measured}; {unmeasured}, {failures_text(state)}", soft_wrap=True)
+    took = f" in {seconds(wall_s)} of wall time" if wall_s is not None else ""
+    saved = f", about {seconds(state.saved_s)} of device time saved" if state.saved_s else ""
     reused = f", {count(state.reused, 'measurement')} reused from earlier runs" if state.reused else ""
-    console.print(f"  {seconds(state.device_s + state.verify_s)} of device time spent{saved}{reused}", soft_wrap=True)
+    console.print(
+        f"  {seconds(state.device_s + state.verify_s)} of device time spent{took}{saved}{reused}", soft_wrap=True
+    )
     for line in (language_models or LmReport()).lines():
         console.print(f"  {line}", soft_wrap=True)
     if state.finished is not None:
         console.print(f"  ended because {state.finished.reason.sentence}")
-    disturbance = contention(measurements_of(state))
+    disturbance = contention(measurements_of(state), uses_catalogue)
     if disturbance:
         console.print(marked("  [yellow]{}[/]", disturbance), soft_wrap=True)
     if apart := disagreement(state):
@@ -70,6 +80,7 @@ def _outcome(state: RunState) -> str | Text:
     if best is None or found is None or found.speedup is None:
         return marked("[red]no candidate that was measured works[/]") if state.measured else "nothing was measured"
     held = "verified" if best.verified is not None and best.verified.ok else "not yet verified"
+    held += "; first measured in an earlier run" if best.reused else ""
     trust = trust_note(found)
     held += f"; {trust}" if trust else ""
     note = f"(95 % interval {times(found.low, sign='')} to {times(found.high, sign='')}, {held})"
@@ -77,6 +88,12 @@ def _outcome(state: RunState) -> str | Text:
         closest = f"the closest: {times(found.speedup, sign='x')} {note}"
         return f"no candidate is shown to be faster than the reference; {closest}"
     return marked("[bold green]{} times as fast as the reference[/] [dim]{}[/]", times(found.speedup, sign=""), note)
+
+
+def failures_text(state: RunState) -> str:
+    """How many candidates failed, and how."""
+    kinds = ", ".join(f"{number} {KINDS[status]}" for status, number in state.failures.most_common())
+    return f"{sum(state.failures.values())} failed{f' ({kinds})' if kinds else ''}"
 
 
 def _next(state: RunState, run_dir: Path) -> str:
@@ -95,7 +112,11 @@ def _next(state: RunState, run_dir: Path) -> str:
 
 
 def summary_document(
-    state: RunState, run_dir: Path, report: Path | None, language_models: LmReport | None = None
+    state: RunState,
+    run_dir: Path,
+    report: Path | None,
+    language_models: LmReport | None = None,
+    uses_catalogue: bool = True,
 ) -> dict[str, Any]:
     """The outcome for programs."""
     best = state.best
@@ -134,7 +155,7 @@ def summary_document(
         "verify_s": state.verify_s,
         "saved_s": state.saved_s,
         "language_models": (language_models or LmReport()).to_dict(),
-        "contention": contention(measurements_of(state)),
+        "contention": contention(measurements_of(state), uses_catalogue),
         "disagreement": disagreement(state),
         "config": dict(state.config),
     }

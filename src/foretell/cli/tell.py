@@ -80,7 +80,7 @@ def tell(
     if finish:
         with chosen, progress_console().status("measuring the winners again"):
             chosen.finish()
-        conclude(chosen.state, run_dir, True, as_json)
+        conclude(chosen.state, run_dir, True, as_json, uses_catalogue=use_catalogue)
         return
     state = chosen.state
     above = next_parent(state) if parent is None else parent_named(state, parent)

@@ -53,6 +53,6 @@ def check_device(wanted: str | None, device: Device) -> None:
 
 def budget(state: RunState) -> dict[str, dict[str, float]]:
     """What was spent of each budget, and its limit."""
-    used = {"measurements": state.measured, "seconds": state.device_s, "candidates": state.considered}
+    used = {"measurements": state.charged, "seconds": state.device_s, "candidates": state.considered}
     limits = state.config["budgets"]
     return {name: {"spent": used[name], "limit": limits[name]} for name in used}

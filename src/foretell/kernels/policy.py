@@ -54,10 +54,11 @@ class View:
     forecaster has learnt from, `pending` the number already decided on but not yet made, `mean_cost_s` the mean device
     seconds of a measurement (None before the first). The first `fresh` forecasts are of new candidates (all of them by
     default), the others of candidates that were left unmeasured before; `to_consider` more may still be proposed after
-    these, and `considered` were before, of which `measured` were. `fastest` is the best measured speedup even if below
-    1 (None before anything worked), `promised` the highest median among those decided on but not yet measured;
-    `worked_cost_s` and `failed_cost_s` part the mean cost by how it went (None where there was none). Of `audited`
-    candidates, which no policy had picked, `missed` were faster than the fastest before them: what was overlooked.
+    these, and `considered` were before, of which `measured` count against the budget. `fastest` is the best measured
+    speedup even if below 1 (None before anything worked), `promised` the highest median among those decided on but not
+    yet measured; `worked_cost_s` and `failed_cost_s` part the mean cost by how it went (None where there was none). Of
+    `audited` candidates, which no policy had picked, `missed` were faster than the fastest before them: what was
+    overlooked.
     """
 
     forecasts: tuple[Forecast, ...]

@@ -160,7 +160,7 @@ PROFILES: Mapping[str, Profile] = {profile.name: profile for profile in (QUICK, 
 def get(name: str) -> Profile:
     """The profile of that name; ValueError with the known names otherwise."""
     if name not in PROFILES:
-        raise ValueError(f"there is no effort level {name!r}; choose one of {', '.join(PROFILES)}")
+        raise ValueError(f"there is no profile {name!r}; choose one of {', '.join(PROFILES)}")
     return PROFILES[name]
 
 

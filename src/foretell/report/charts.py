@@ -28,7 +28,7 @@ _LABEL = 48.0  # room for the label of a tick
 
 @dataclass(frozen=True)
 class Step:
-    """One measurement in the order it was paid for; `speedup` is None where the candidate failed."""
+    """One measurement in the order of the journal; `speedup` is None where the candidate failed."""
 
     number: int
     id: str
@@ -80,7 +80,7 @@ def ruler(marks: Sequence[Mark], winner: Winner | None) -> str:
 
 
 def progress(steps: Sequence[Step], winner: Winner | None) -> str:
-    """Best so far against measurements paid, with every measured point; failures sit on a line of their own below."""
+    """Best so far against measurements, with every measured point; failures sit on a line of their own below."""
     left, right, top, bottom, height = 52.0, COLUMN - 76, 18.0, 268.0, 330.0
     fail_y = bottom + 20
     found = [(s.number, s.speedup) for s in steps if s.speedup is not None]
@@ -96,7 +96,7 @@ def progress(steps: Sequence[Step], winner: Winner | None) -> str:
     parts.append(words("reference", right + 8, y(0.0) + 4, "tick"))
     for number in count_ticks(len(steps)):
         parts.append(words(str(number), x(number), height - 20, anchor="middle"))
-    parts.append(words("measurements paid", (left + right) / 2, height - 2, "axis", "middle"))
+    parts.append(words("measurements", (left + right) / 2, height - 2, "axis", "middle"))
     if any(s.speedup is None for s in steps):
         parts.append(words("failed", left - 10, fail_y + 4, anchor="end"))
     parts += [_best_line(found, x, y, right)] if found else []
@@ -107,7 +107,7 @@ def progress(steps: Sequence[Step], winner: Winner | None) -> str:
     story = f"{count(len(steps), 'measurement')}, {len(steps) - len(found)} of them failures."
     if found:
         story += f" The best measured speedup rose to {times(max(s for _, s in found))}."
-    return drawing("progress", "Best speedup so far against measurements paid", story, COLUMN, height, *parts)
+    return drawing("progress", "Best speedup so far against measurements", story, COLUMN, height, *parts)
 
 
 def _best_line(found: Sequence[tuple[int, float]], x: Scale, y: Scale, right: float) -> str:
@@ -174,6 +174,10 @@ def forecast_scatter(pairs: Sequence[Pair]) -> str:
         kind = "hit" if pair.covered else "miss"
         at = x(pair.measured)
         parts.append(line(at, y(pair.low), at, y(pair.high), f"bar {kind}"))
+        for end, edge, inwards in ((y.high - pair.high, top, 5.0), (pair.low - y.low, bottom, -5.0)):
+            if end < 0:
+                head = [(at - 3.5, edge + inwards), (at, edge), (at + 3.5, edge + inwards)]
+                parts.append(path(head, f"beyond {kind}"))
         shape = f"dot {kind}{' audit' if pair.audit else ''}"
         parts.append(element("circle", cx=at, cy=y(pair.median), r=3.2, class_=shape, data_tip=pair.tip))
     hits = sum(p.covered for p in pairs)

@@ -29,8 +29,11 @@ def trust_note(measurement: Measurement) -> str:
     return ""
 
 
-def contention(measurements: Iterable[Measurement]) -> str:
-    """How other processes got in the way of timing, in one clause; empty if they did not."""
+def contention(measurements: Iterable[Measurement], uses_catalogue: bool = True) -> str:
+    """How other processes got in the way of timing, in one clause; empty if they did not.
+
+    Says that what was disturbed is not kept, unless nothing is kept anyway (`uses_catalogue`).
+    """
     timed = [m.conditions for m in measurements if "others" in m.conditions]
     contended = [c for c in timed if c["others"] >= CONTENDED]
     if not contended:
@@ -38,7 +41,8 @@ def contention(measurements: Iterable[Measurement]) -> str:
     worst = max(contended, key=lambda c: float(c["others"]))
     disturbed = sum(bool(c["disturbed"]) for c in contended)
     wide = f"intervals of {disturbed} of {count(len(timed), 'measurement')} are wide"
-    effect = f"{wide}, and these are not kept in the catalogue" if disturbed else "no harm seen"
+    kept = ", and these are not kept in the catalogue" if uses_catalogue else ""
+    effect = f"{wide}{kept}" if disturbed else "no harm seen"
     return (
         f"load {worst['load']:.0f} on {count(worst['cores'], 'core')}, up to {percent(worst['others'])} of them "
         f"used by others: {effect}"

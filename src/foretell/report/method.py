@@ -59,10 +59,11 @@ def settings(config: Mapping[str, Any]) -> tuple[Term, ...]:
 def costs(state: RunState, clock: Clock | None) -> tuple[Term, ...]:
     """Seconds by what they were spent on, and the estimate of those that were not."""
     builds = [node.build.seconds for node in state.nodes.values()]
-    paid = state.measured - state.reused
     rows = [
         Term("Building", seconds(sum(builds)), f"{count(len(builds), 'candidate')}, in parallel on CPU cores"),
-        Term("Device, searching", seconds(state.device_s), f"{count(paid, 'measurement')} paid for{_each(state)}"),
+        Term(
+            "Device, searching", seconds(state.device_s), f"{count(state.paid, 'measurement')} paid for{_each(state)}"
+        ),
         Term("Device, verifying", seconds(state.verify_s), "the winners, measured again at the end"),
     ]
     if state.reused:

@@ -45,6 +45,7 @@ class Page:
     fates: tuple[Fate, ...]
     failures: tuple[Failure, ...]
     judged_note: str
+    reused: int
     scatter: str | None
     coverage: str | None
     coverage_verdict: str
@@ -94,7 +95,8 @@ def build_page(state: RunState, run: str = "", clock: Clock | None = None) -> Pa
         no_progress=story.no_progress(len(steps)),
         fates=fates(state),
         failures=failures(state),
-        judged_note=story.judged_note(calibration),
+        judged_note=story.judged_note(calibration, state.reused),
+        reused=state.reused,
         scatter=charts.forecast_scatter(calibration.pairs) if calibration.pairs else None,
         coverage=_coverage(calibration),
         coverage_verdict=story.coverage_verdict(calibration),

@@ -84,7 +84,7 @@ def notices(state: RunState, run: str) -> tuple[str, ...]:
         found.append(Markup("This run has not finished: what follows is where it stood. Go on with {}").format(resume))
     elif state.finished.reason is StopReason.INTERRUPTED:
         found.append(Markup("This run was interrupted; nothing measured is lost. Go on with {}").format(resume))
-    disturbance = contention(measurements_of(state))
+    disturbance = contention(measurements_of(state), uses_catalogue=False)
     if disturbance:
         found.append(f"Other processes used this machine meanwhile: {disturbance}.")
     if apart := disagreement(state):
@@ -136,10 +136,16 @@ def no_progress(measured: int) -> str:
     return "Nothing has been measured yet, so there is nothing to draw."
 
 
-def judged_note(calibration: Calibration) -> str:
+def judged_note(calibration: Calibration, reused: int) -> str:
+    """When these forecasts were made, and how fair a draw they are."""
     if not calibration.n:
         return ""
+    when = "Each forecast here was made before its candidate was measured"
+    if reused:
+        earlier = "was" if reused == 1 else "were"
+        when += f", but {reused} {earlier} measured in an earlier run, from which the forecaster may have learnt"
     return (
+        f"{when}. "
         f"n = {calibration.n}, of which {calibration.n_speedups} worked. "
         "The policy chose most of them, so only audits are a fair draw."
     )

@@ -249,7 +249,7 @@ def test_nothing_is_announced_where_nothing_is_shown_to_be_faster(tmp_path: Path
     assert (state.best.measurement.speedup or 0.0) > 1.0 if state.best.measurement else False
 
 
-def test_reused_measurements_cost_no_device_time_but_count(tmp_path: Path) -> None:
+def test_reused_measurements_cost_no_device_time_but_count_in_a_search(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "catalogue.sqlite", fsync=False)
     first = make_search(tmp_path / "first", catalogue=catalogue).run()
     bench = FakeBench()

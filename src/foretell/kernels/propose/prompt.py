@@ -105,7 +105,7 @@ def _left(state: RunState) -> str:
     """What a run may still spend, in words."""
     budgets = state.config["budgets"]
     programs = max(0, int(budgets["candidates"]) - state.considered)
-    measurements = max(0, int(budgets["measurements"]) - state.measured)
+    measurements = max(0, int(budgets["measurements"]) - state.charged)
     seconds = max(0.0, float(budgets["seconds"]) - state.device_s)
     return f"{programs} programs, {measurements} measurements and {seconds:.3g} s of device time"
 

@@ -92,7 +92,7 @@ def spent(state: RunState) -> StopReason | None:
     """Which budget of a run is used up, if any is."""
     limits = state.config["budgets"]
     used = {
-        StopReason.MEASUREMENTS: state.measured,
+        StopReason.MEASUREMENTS: state.charged,
         StopReason.SECONDS: state.device_s,
         StopReason.CANDIDATES: state.considered,
     }

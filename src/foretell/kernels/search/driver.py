@@ -271,7 +271,7 @@ class Search:
 
     def _stop_reason(self) -> StopReason | None:
         state, budgets = self._state, self._profile.budgets
-        if state.measured >= budgets.measurements:
+        if state.charged >= budgets.measurements:
             return StopReason.MEASUREMENTS
         if state.device_s >= budgets.seconds:
             return StopReason.SECONDS
@@ -347,13 +347,13 @@ class Search:
             learnt=self._learnt,
             pending=len(state.pending),
             mean_cost_s=state.mean_cost_s,
-            remaining_measurements=budgets.measurements - state.measured,
+            remaining_measurements=budgets.measurements - state.charged,
             remaining_s=budgets.seconds - state.device_s,
             round=number,
             fresh=fresh,
             to_consider=to_consider,
             fastest=state.fastest,
-            measured=state.measured,
+            measured=state.charged,
             considered=state.considered,
             audited=state.audited,
             missed=state.missed,

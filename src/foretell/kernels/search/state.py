@@ -272,16 +272,29 @@ class RunState:
         return leader.speedup if leader else None
 
     @property
+    def paid(self) -> int:
+        """Measurements that were made here, not reused."""
+        return self.measured - self.reused
+
+    @property
+    def charged(self) -> int:
+        """Measurements that count against the budget.
+
+        In a run that is told its candidates only those paid for. In a search reused ones too: its course follows from
+        its seed, whatever the catalogue holds.
+        """
+        return self.paid if self.config.get("proposer") == "told" else self.measured
+
+    @property
     def mean_cost_s(self) -> float | None:
         """Device seconds per measurement paid for; None before the first."""
-        paid = self.measured - self.reused
-        return self.device_s / paid if paid else None
+        return self.device_s / self.paid if self.paid else None
 
     @property
     def worked_cost_s(self) -> float | None:
         """Device seconds per measurement paid for that worked; None before the first."""
-        paid = self.measured - self.reused - self._paid_failures
-        return (self.device_s - self.failed_s) / paid if paid > 0 else None
+        worked = self.paid - self._paid_failures
+        return (self.device_s - self.failed_s) / worked if worked > 0 else None
 
     @property
     def failed_cost_s(self) -> float | None:
