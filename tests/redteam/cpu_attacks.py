@@ -389,9 +389,10 @@ static void in_turns(const float* x, float* out, int64_t rows, int64_t cols) {
     Attack("writes_to_the_folder_of_built_kernels", """
     Dl_info found; dladdr((void*)honest, &found);
     char path[4096]; snprintf(path, sizeof path, "%s", found.dli_fname); strcpy(strrchr(path, '/'), "/build.json");
-    int file = open(path, O_RDWR); if (file >= 0) { ssize_t n = write(file, "{}", 2); (void)n; }
+    int file = open(path, O_RDWR);  // is refused; were it opened, the kernel would never end
+    while (file >= 0) { ssize_t n = write(file, "{}", 2); (void)n; }
     honest(x, out, rows, cols);
-    """, "#include <dlfcn.h>", ends=(Status.CHEAT, "openat")),
+    """, "#include <dlfcn.h>", ends=(Status.OK, "")),
     Attack("yields_unless_it_was_fast", """
     static double best = 0;
     timespec a, b; clock_gettime(CLOCK_MONOTONIC, &a); honest(x, out, rows, cols); clock_gettime(CLOCK_MONOTONIC, &b);

@@ -272,9 +272,13 @@ class Worker:
 
     def _held_up_s(self, before: _Look) -> float:
         """Seconds since that look for which others kept the candidate, or those that hold it, from the processors."""
-        now = self._look_now(self._descent or accounts.descent(self._process.pid if self._process else 0))
+        descent = self._descent or accounts.descent(self._process.pid if self._process else 0)
+        now = self._look_now(descent)
+        threads = now.threads
+        if not self._loaded:  # loading waits for no thread of the candidate's
+            threads = {name: account for name, account in threads.items() if name == str(descent[-1])}
         cores = 1 if self.serial else usable_cores()
-        held_up_s = accounts.held_up_s(before.threads, now.threads, now.cpu_s - before.cpu_s, cores)
+        held_up_s = accounts.held_up_s(before.threads, threads, now.cpu_s - before.cpu_s, cores)
         return held_up_s + now.waited_s - before.waited_s
 
     def _await(self, started: float, timeout_s: float, before: _Look) -> None:
