@@ -66,6 +66,7 @@ def test_kernels_of_every_kind_get_their_verdict_and_nothing_crosses_to_the_next
     }, {name: outcome.message for name, outcome in outcomes.items()}  # fmt: skip
 
 
+@pytest.mark.timing
 def test_a_kernel_that_is_quick_on_numbers_as_drawn_is_timed_where_it_is_slow() -> None:
     outcomes = verdicts({name: program_of(name) for name in ("softmax", "quick_as_drawn")})
     honest, quick = outcomes["softmax"], outcomes["quick_as_drawn"]
