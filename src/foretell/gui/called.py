@@ -68,7 +68,8 @@ def is_called_on_screen(sight: Sight, action: Action, intent: str) -> bool:
         return False
     twins = [p for p in named if not overlap(p.box, here.box)]
     if here.kind == "field":
-        twins = [p for p in twins if not is_label_of(p.box, here.box)]
+        own = [p for p in twins if p.kind == "text" and label == here.label and alike(p.text, label) >= _SAME]
+        twins = [p for p in twins if not (own == [p] or is_label_of(p.box, here.box))]
     if not twins:
         return True
     number = naming_of(intent).number
@@ -100,10 +101,11 @@ def place_clicked(sight: Sight, x: float, y: float) -> Place | None:
     return here
 
 
-def goal_margin(sight: Sight, action: Action, goal: str, history: History, margin: float) -> float:
-    """By how much the goal fits what is clicked better than the best other thing in view.
+def goal_margin(sight: Sight, action: Action, intent: str | None, goal: str, history: History, margin: float) -> float:
+    """By how much the goal fits what is clicked better than the best other thing in view, where `margin` is low.
 
-    Letters and articles are no names, and what was typed already is no sign of what is still to be clicked.
+    Letters and articles are no names, what was typed already is no sign of what is still to be clicked, and what the
+    goal names in the row that the intent names speaks for what stands in that row.
     """
     if action.point is None or not margin <= GOAL_NAMES:
         return margin
@@ -111,6 +113,9 @@ def goal_margin(sight: Sight, action: Action, goal: str, history: History, margi
     here = sight.places.under(action.point.x, action.point.y)
     typed = [step.action.text.strip() for step in history.steps if step.action.kind is Kind.TYPE and step.action.text]
     others = [p for p in sight.places.all if p is not here and not _says_nothing(p.text or p.label, typed)]
+    if here is not None and intent:
+        rows = row_names(rows_of(here.text, intent))
+        others = [p for p in others if not (in_row(p.box, here.box) and any(part_of(r, p.text) > 0.99 for r in rows))]
     own = -0.5 if here is None else score(words, here)
     return own - max((promise(words, p) for p in others), default=own)
 

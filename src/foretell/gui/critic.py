@@ -153,7 +153,7 @@ class EmbeddedCritic:
         against = self._contradiction(observation, part, sight)
         against = against_page(observation.evidence, whole, part.proposal.intent, against)
         if name:
-            margin = goal_margin(sight, action, observation.goal, part.history, seen["at.goal_margin"])
+            margin = goal_margin(sight, action, intent, observation.goal, part.history, seen["at.goal_margin"])
             sure = not against.strength and not margin <= GOAL_NAMES
             sure = sure and self._is_called(observation, part, sight, whole)
             typed_so = is_typed_into_field(sight, action, part.history, observation.goal, findings, error)
