@@ -134,7 +134,8 @@ def _readings(rest: str) -> list[str]:
 def likeness(label: str, intent: str) -> int:
     """How well a label is what an intent names: EXACT, PARTLY (it says more), or 0."""
     naming = naming_of(intent)
-    if folded(label) in {folded(row) for row in naming.rows}:  # "the + beside Editor"
+    rows = {folded(row) for row in naming.rows} - {folded(name) for name in naming.names}
+    if folded(label) in rows:  # "the + beside Editor"
         return 0
     if not label or (tokens(label) and len(tokens(label)) > _LABEL_WORDS):
         return 0
