@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from foretell.gui.actions import CLICKS, Action
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.lexicon import AGREE, REFUSE, ROW_ACTIONS
-from foretell.gui.namesakes import LABELLED, SAME, other_row, overlap
+from foretell.gui.namesakes import LABELLED, SAME, is_label_of, other_row, overlap
 from foretell.gui.places import Place
 from foretell.gui.pointing import NONE, Features, word_at
 from foretell.gui.quoting import quoted
 from foretell.gui.sight import Sight
 from foretell.gui.target import Target, target_of
 from foretell.gui.wording import alike, content, folded, part_of, tokens
-from foretell.gui.words import Box
 
 OPPOSED, ELSEWHERE, OTHER_ROW = 0.98, 0.95, 0.95  # chances that such a click is wrong
 _OTHER = 0.6  # likeness of a name that is surely not the one
@@ -110,7 +109,7 @@ def _elsewhere(sight: Sight, here: Place, target: Target, acts: bool) -> Place |
     """
     others = [p for p in sight.places.all if p.kind in LABELLED and p.text and not overlap(p.box, here.box)]
     named = [p for p in others if any(alike(name, p.text) >= SAME for name in target.names)]
-    if not acts and any(p.kind not in ("button", "link") and _labels(p.box, here.box) for p in named):
+    if not acts and any(p.kind not in ("button", "link") and is_label_of(p.box, here.box) for p in named):
         return None
     return named[0] if named else None
 
@@ -124,13 +123,3 @@ def _in_other_row(sight: Sight, here: Place, target: Target, agrees: float) -> C
         f"There are {found.count} things called {quoted(here.text)}; this one is not that of {quoted(found.phrase)}."
     )
     return Contradiction(OTHER_ROW, ErrorClass.CONSTRAINT, sentence, agrees, named=True)
-
-
-def _labels(label: Box, control: Box) -> bool:
-    """Whether a text stands where a control's label stands: in its row, or right above it."""
-    row = min(label[1] + label[3], control[1] + control[3]) - max(label[1], control[1]) > 0
-    across = min(label[0] + label[2], control[0] + control[2]) - max(label[0], control[0]) > 0
-    aside = max(label[0] - control[0] - control[2], control[0] - label[0] - label[2])
-    above = control[1] - label[1] - label[3]
-    tall = max(12, label[3])
-    return (row and aside <= 4 * tall) or (across and 0 <= above <= 3 * tall)

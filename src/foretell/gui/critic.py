@@ -10,8 +10,9 @@ from functools import partial
 import numpy as np
 
 from foretell.gui import marker
-from foretell.gui.actions import Action, Kind
+from foretell.gui.actions import CLICKS, Action, Kind
 from foretell.gui.batch import Part, parts
+from foretell.gui.called import goal_margin, is_called_on_page, is_called_on_screen, is_new_label
 from foretell.gui.checks import Finding, check
 from foretell.gui.contradiction import Contradiction, contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
@@ -33,7 +34,8 @@ from foretell.gui.shrink import shrunk
 from foretell.gui.sight import Eyes, Sight
 from foretell.gui.target import target_of
 from foretell.gui.threshold import Threshold
-from foretell.gui.untaught import MOST_P_BAD, is_untaught
+from foretell.gui.typed import is_typed_into_field
+from foretell.gui.untaught import GOAL_NAMES, MOST_P_BAD, is_untaught
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
 _TOLD = (
@@ -138,6 +140,9 @@ class EmbeddedCritic:
     ) -> Judgement:
         """One action by the model, what contradicts it, and the evidence where there is any."""
         name, model = self.experts.of(observation)
+        action, intent = part.proposal.actions[0], part.proposal.intent
+        if name and is_new_label(sight, action, part.history):
+            findings = [one for one in findings if (one.check, one.error) != ("repeated", ErrorClass.SUBOPTIMAL)]
         seen = features(observation, part.proposal, part.history, sight, findings)
         if name == BY_EVIDENCE:
             page = observation.evidence or Evidence()
@@ -147,8 +152,13 @@ class EmbeddedCritic:
         error = model.ways(table)[0]
         against = self._contradiction(observation, part, sight)
         against = against_page(observation.evidence, whole, part.proposal.intent, against)
-        if name and is_untaught(whole, part.proposal.intent, against.named, seen, error):
-            p_bad = min(p_bad, max(MOST_P_BAD, seen["check.most"]))
+        if name:
+            margin = goal_margin(sight, action, intent, observation.goal, part.history, seen["at.goal_margin"])
+            sure = not against.strength and not margin <= GOAL_NAMES
+            sure = sure and self._is_called(observation, part, sight, whole)
+            typed_so = is_typed_into_field(sight, action, part.history, observation.goal, findings, error)
+            if typed_so or is_untaught(whole, intent, against.named, seen, error, sure):
+                p_bad = min(p_bad, max(MOST_P_BAD, seen["check.most"]))
         if against.strength > p_bad:
             p_bad, error = against.strength, against.error
         said = Weighed(p_bad, error)
@@ -160,6 +170,17 @@ class EmbeddedCritic:
         first = " ".join(one for one in (said.sentence, against.sentence) if one)
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
         return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index, model=name)
+
+    def _is_called(self, observation: Observation, part: Part, sight: Sight, whole: Action) -> bool:
+        """Whether a click is on just what its intent names, by the page where it was asked, else by the pixels."""
+        action, intent = part.proposal.actions[0], part.proposal.intent
+        if not intent or whole.kind not in CLICKS:
+            return False
+        here = _element_at(observation, whole)
+        final = bool(self._final(observation, part, sight, whole))
+        if here is None:
+            return not final and is_called_on_screen(sight, action, intent)
+        return is_called_on_page(here, observation.evidence.seen if observation.evidence else None, intent, final)
 
     def _final(self, observation: Observation, part: Part, sight: Sight, whole: Action) -> dict[str, float]:
         """Whether an action presses something irreversible, by the pixels or by the page.

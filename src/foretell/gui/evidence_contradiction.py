@@ -11,6 +11,7 @@ from foretell.gui.final_labels import is_final_label
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.lexicon import REFUSE
 from foretell.gui.namesakes import row_names
+from foretell.gui.naming import likeness, rows_of
 from foretell.gui.pressed import Label
 from foretell.gui.quoting import quoted
 from foretell.gui.target import target_of
@@ -28,21 +29,22 @@ def against_page(evidence: Evidence | None, action: Action, intent: str | None, 
     here = evidence.at.get(action.point) if evidence is not None and action.point is not None else None
     if evidence is None or here is None or action.kind not in CLICKS or not intent or not tokens(here.name):
         return found
-    if not is_called(here.name, intent):
+    called = is_called(here.name, intent)
+    if not called and not likeness(here.name, intent):
         named_otherwise = found.strength > 0 and found.error is not ErrorClass.CONSTRAINT
         return replace(found, strength=CONFIRMED) if named_otherwise else Contradiction(agrees=found.agrees)
-    rows = row_names(target_of(intent).context)
+    rows = row_names(rows_of(here.name, intent))
     if any(part_of(phrase, here.context) > 0.99 for phrase in rows):
-        return Contradiction(agrees=found.agrees, named=True)
+        return Contradiction(agrees=found.agrees, named=called)
     if found.error is ErrorClass.CONSTRAINT:
         return replace(found, strength=CONFIRMED)
     twins = [one for one in evidence.seen or () if one != here and folded(one.name) == folded(here.name)]
     other = _row_of(twins, rows) if here.context else None
     if other is None:
-        return Contradiction(agrees=found.agrees, named=True)
+        return Contradiction(agrees=found.agrees, named=called)
     count = f"There are {len(twins) + 1} things called {quoted(here.name)}"
     sentence = f"{count}; this one is not that of {quoted(other)}."
-    return Contradiction(CONFIRMED, ErrorClass.CONSTRAINT, sentence, found.agrees, named=True)
+    return Contradiction(CONFIRMED, ErrorClass.CONSTRAINT, sentence, found.agrees, named=called)
 
 
 def _row_of(twins: list[ElementAt], rows: tuple[str, ...]) -> str | None:

@@ -58,6 +58,16 @@ def overlap(one: Box, other: Box) -> bool:
     ) > max(one[1], other[1])
 
 
+def is_label_of(label: Box, control: Box) -> bool:
+    """Whether a text stands where a control's label stands: in its row, or right above it."""
+    row = min(label[1] + label[3], control[1] + control[3]) - max(label[1], control[1]) > 0
+    across = min(label[0] + label[2], control[0] + control[2]) - max(label[0], control[0]) > 0
+    aside = max(label[0] - control[0] - control[2], control[0] - label[0] - label[2])
+    above = control[1] - label[1] - label[3]
+    tall = max(12, label[3])
+    return (row and aside <= 4 * tall) or (across and 0 <= above <= 3 * tall)
+
+
 def _belongs(places: Places, name: Box, twin: Place, twins: list[Place]) -> bool:
     """Whether a name stands in the twin's row, or in a box that holds it and no other twin."""
     if in_row(name, twin.box):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from foretell.gui.actions import Action, Kind
+from foretell.gui.actions import CLICKS, Action, Kind
+from foretell.gui.checks import Finding
 from foretell.gui.history import History, last_click
+from foretell.gui.judgement import ErrorClass
 from foretell.gui.places import Place
 from foretell.gui.pointing import NONE, Features
 from foretell.gui.sight import Sight
 from foretell.gui.wording import Wording, alike, folded, is_submit, part_of, tokens
 
+UNSEEN = 0.5  # strength of the finding that nothing can have the focus, against that none is seen
 _RING = 7  # pixels around a field in which a focus ring is drawn
 _KEYS = (
     "enter", "tab", "backspace", "escape", "down", "up", "left", "right", "delete", "space", "end", "home", "pagedown",
@@ -127,3 +132,27 @@ def key_features(action: Action | None, history: History, intent: Wording | None
         said = tokens(intent.text)
         found["named"] = float(any(key in said for key in keys))
     return found
+
+
+def is_typed_into_field(
+    sight: Sight,
+    action: Action,
+    history: History,
+    goal: str,
+    findings: Sequence[Finding],
+    error: ErrorClass | None,
+) -> bool:
+    """Whether a text of the goal is typed where a field was clicked, or tabbed to, that may have had the focus before.
+
+    Such a click changes nothing on the screen, so that nothing is to be seen of the focus.
+    """
+    if action.kind is not Kind.TYPE or action.point is not None or error is not ErrorClass.PREREQUISITE:
+        return False
+    if any(one.check != "unfocused" or one.strength >= UNSEEN for one in findings):
+        return False
+    steps = [step.action for step in history.steps if step.action.kind is not Kind.WAIT]
+    if not steps or not folded(action.text or "").strip() or folded(action.text or "") not in folded(goal):
+        return False
+    place = focused(sight, history)
+    on_field = steps[-1].kind in CLICKS and place is not None and place.kind == "field"
+    return on_field or (steps[-1].kind is Kind.KEY and "tab" in steps[-1].keys)
