@@ -85,12 +85,9 @@ def test_a_page_tells_the_named_row_from_its_twin() -> None:
     assert against_page(right, click(5, 5), intent, Contradiction()).strength == 0.0
 
 
-def test_what_is_disabled_covered_or_irreversible_is_not_set_aside() -> None:
+def test_what_is_disabled_or_covered_is_not_set_aside() -> None:
     for here in (ElementAt("Settings", disabled=True), ElementAt("Settings", covered_by="Cookies")):
         assert not is_called_on_page(here, (here,), "go to Settings")
-    delete = ElementAt("delete", "button", context=TRAM)
-    assert not is_called_on_page(delete, (delete,), "click the X", final=True)
-    assert is_called_on_page(delete, (delete,), "click the X in the row of 'Tram tickets'", final=True)
 
 
 def test_a_goal_names_nothing_by_letters_or_by_what_was_typed() -> None:

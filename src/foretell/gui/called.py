@@ -27,18 +27,13 @@ _CHANGED = re.compile(r"^'(?P<label>.+?)' was clicked and changed")
 _LIKE_FIELDS = ("field", "button", "shape")  # a placeholder makes a dark field look like a button
 
 
-def is_called_on_page(here: ElementAt, seen: Sequence[ElementAt] | None, intent: str, final: bool = False) -> bool:
-    """Whether an element is what an intent names; of several of that name, the one whose row the intent names.
-
-    Something irreversible (`final`) is only so if the intent names its row.
-    """
+def is_called_on_page(here: ElementAt, seen: Sequence[ElementAt] | None, intent: str) -> bool:
+    """Whether an element is what an intent names; of several of that name, the one whose row the intent names."""
     own = likeness(here.name, intent)
     if not own or here.disabled or here.covered_by:
         return False
     rows = row_names(rows_of(here.name, intent))
     held = _held(rows, here)
-    if final and held <= 0.99:
-        return False
     if seen is None:
         return held > 0.99 if rows and here.context else own == EXACT
     twins = [one for one in seen if one != here and likeness(one.name, intent) >= own]

@@ -174,13 +174,12 @@ class EmbeddedCritic:
     def _is_called(self, observation: Observation, part: Part, sight: Sight, whole: Action) -> bool:
         """Whether a click is on just what its intent names, by the page where it was asked, else by the pixels."""
         action, intent = part.proposal.actions[0], part.proposal.intent
-        if not intent or whole.kind not in CLICKS:
-            return False
+        if not intent or whole.kind not in CLICKS or self._final(observation, part, sight, whole):
+            return False  # doubts about what is irreversible stand, whatever its page calls it
         here = _element_at(observation, whole)
-        final = bool(self._final(observation, part, sight, whole))
         if here is None:
-            return not final and is_called_on_screen(sight, action, intent)
-        return is_called_on_page(here, observation.evidence.seen if observation.evidence else None, intent, final)
+            return is_called_on_screen(sight, action, intent)
+        return is_called_on_page(here, observation.evidence.seen if observation.evidence else None, intent)
 
     def _final(self, observation: Observation, part: Part, sight: Sight, whole: Action) -> dict[str, float]:
         """Whether an action presses something irreversible, by the pixels or by the page.
