@@ -177,9 +177,9 @@ def _row(step: Step) -> tuple[str, str]:
 
     match step:
         case LibraryCall():
-            given = _listed(map(_tensor, step.tensors()))
-            made = _listed(_tensor(view) for view in step.results if view is not None)
-            return step.name, f"{given} -> {made}" if made else given
+            arguments = _listed(map(_tensor, step.tensors()))
+            results = _listed(_tensor(view) for view in step.results if view is not None)
+            return step.name, f"{arguments} -> {results}" if results else arguments
         case Launch():
             grid, block = (" x ".join(str(n) for n in _trimmed(shape)) for shape in (step.grid, step.block))
             buffers = _listed(f"#{pointer.buffer}" for pointer in step.pointers)

@@ -22,6 +22,7 @@ from foretell.gui.secret_words import (
     WEAK,
     WORDS,
 )
+from foretell.gui.skeleton import merged
 
 WORD = re.compile(WORDS, re.IGNORECASE)
 OPEN, CLOSE = "\"'“”„«»「」『』", "”“»」』"
@@ -78,24 +79,14 @@ def spans(text: str, sure: bool = False) -> list[tuple[int, int]]:
     """
     found = list(secret_looks(text))
     speaks = WORD.search(text) is not None
-    exact = _merged([*found, *_changed(_CHANGED, text), *_changed(_REPLACED, text)]) if speaks else _merged(found)
+    exact = merged([*found, *_changed(_CHANGED, text), *_changed(_REPLACED, text)]) if speaks else merged(found)
     begins = [begin for begin, _ in exact]
     supposed = []
     for begin, end in _told(text, sure):
         at = bisect_left(begins, end) - 1
         if at < 0 or exact[at][1] <= begin:  # otherwise it is known better what is told there
             supposed.append((begin, end))
-    return _merged([*exact, *supposed, *_before(text), *_odd(text)] if speaks else [*exact, *supposed])
-
-
-def _merged(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for begin, end in sorted(found):
-        if merged and begin < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((begin, end))
-    return merged
+    return merged([*exact, *supposed, *_before(text), *_odd(text)] if speaks else [*exact, *supposed])
 
 
 def _told(text: str, sure: bool) -> Iterator[tuple[int, int]]:

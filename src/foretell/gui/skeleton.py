@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -92,6 +92,17 @@ class Hidden:
         return self.letters[:SEED]
 
 
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in order, those that overlap as one."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined
+
+
 def places(bones: Skeleton, known: Mapping[str, tuple[Hidden, ...]]) -> list[tuple[int, int]]:
     """Where known secrets stand in a text, in order and apart; `known` by their seeds."""
     spans: list[tuple[int, int]] = []
@@ -101,13 +112,7 @@ def places(bones: Skeleton, known: Mapping[str, tuple[Hidden, ...]]) -> list[tup
             spans += _exactly(bones.text, hidden.exact)
             if seed:
                 spans += _found(bones, hidden, cuts)
-    merged: list[tuple[int, int]] = []
-    for begin, end in sorted(spans):
-        if merged and begin < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((begin, end))
-    return merged
+    return merged(spans)
 
 
 def _seeds(letters: str, known: Mapping[str, tuple[Hidden, ...]]) -> Iterator[str]:

@@ -272,14 +272,14 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform, last: St
     """The order of things."""
     look: Look = yield _Look()
     observation = Observation(goal, look.image, step, platform, settled=look.settled)
-    told: str = yield _Consult(lambda: guard.before_action(observation))
+    advice: str = yield _Consult(lambda: guard.before_action(observation))
     if last is not None and last.cut_short is not None:
-        told = joined(told, last.cut_short.feedback)
+        advice = joined(advice, last.cut_short.feedback)
     proposals: list[Proposal] = []
     verdicts: list[Verdict] = []
     looked_again = False
     while not verdicts or (verdicts[-1].intervene and len(proposals) <= MOST_REVISIONS):
-        text = joined(told, verdicts[-1].feedback) if verdicts else told
+        text = joined(advice, verdicts[-1].feedback) if verdicts else advice
         proposals.append((yield _Ask(observation, text)))
         points = _points(proposals[-1])
         shown = replace(observation, evidence=(yield _Gather(points)))
@@ -313,7 +313,7 @@ def _course(guard: GuardLike, goal: str, step: int, platform: Platform, last: St
 def _last_look(
     guard: GuardLike, observation: Observation, proposal: Proposal, number: int
 ) -> Generator[_Wish, Any, Verdict | None]:
-    """What the guard objects to once the pointer is on the target of an action; None where nothing is new there.
+    """The guard's objection once the pointer is on an action's target; None if nothing has changed there.
 
     The agent's words for the others say nothing of this one, and it is judged as it is seen now.
     """
@@ -335,13 +335,13 @@ def _is_irreversible(verdict: Verdict, proposal: Proposal, evidence: Evidence | 
 
 
 def _points(proposal: Proposal) -> tuple[Point, ...]:
-    """What a screen is asked about: where actions press, and where drags end."""
+    """Points to ask the screen about: where actions press and where drags end."""
     points = (point for action in proposal.actions for point in (action.point, action.to) if point is not None)
     return tuple(dict.fromkeys(points))
 
 
 def _places(actions: Sequence[Action]) -> tuple[Point, ...]:
-    """Where the first of some actions presses."""
+    """Points that the first of the actions presses; empty if it presses none."""
     first = actions[0] if actions else None
     if first is None or first.kind not in CLICKS | {Kind.DRAG, Kind.TYPE}:
         return ()
@@ -388,9 +388,9 @@ def _ended(screen: Screen | AsyncScreen, outcomes: Sequence[StepOutcome]) -> boo
     return talks or bool(getattr(screen, "over", False)) or bool(outcomes and outcomes[-1].finished)
 
 
-def joined(told: str, feedback: str) -> str:
+def joined(advice: str, feedback: str) -> str:
     """The text for the prompt with the guard's feedback behind it."""
-    return f"{told}\n\n{feedback}" if told and feedback else told or feedback
+    return f"{advice}\n\n{feedback}" if advice and feedback else advice or feedback
 
 
 def _outcome(end: StopIteration) -> StepOutcome:

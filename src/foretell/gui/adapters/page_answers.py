@@ -1,4 +1,4 @@
-"""What `elements.js` answers of a page, as evidence. A page can answer anything, so that all of it is checked."""
+"""Answers of `elements.js` as evidence. A page can answer anything, so every value is checked."""
 
 from __future__ import annotations
 
