@@ -60,10 +60,10 @@ def plan(kernels: Sequence[Mapping[str, Any]], number: int = 0, benches: int = 1
     return items
 
 
-def labelled(data: Path, device: Device) -> set[str]:
+def labelled(known: Sequence[Mapping[str, Any]], device: Device) -> set[str]:
     """Kernels that have a label for this device and toolchain."""
     here = (device.name, device.toolchain)
-    return {label["id"] for label in labels.read(data) if (label["device"], label["toolchain"]) == here}
+    return {label["id"] for label in known if (label["device"], label["toolchain"]) == here}
 
 
 def gpu_bench(turns: Turns, benches: int) -> GpuBench:
@@ -74,35 +74,41 @@ def gpu_bench(turns: Turns, benches: int) -> GpuBench:
 
 def measure(
     folder: Path,
-    data: Path,
+    kernels: Sequence[Mapping[str, Any]],
+    known: Sequence[Mapping[str, Any]],
     seconds: float,
     number: int = 0,
     benches: int = 1,
-    names: Sequence[str] = (),
     make: Callable[[Turns, int], GpuBench] = gpu_bench,
 ) -> Tally:
-    """One bench's share of the work: whatever no other bench is measuring."""
+    """One bench's share of the work: whatever no other bench is measuring and has no label in `known`."""
     turns = Turns(folder / LOCK)
-    kernels = [kernel for kernel in real.read(data) if not names or kernel["problem"] in names]
+    held_out = {kernel["problem"] for kernel in kernels if kernel["split"] != "development"}
     counts: Counter[str] = Counter()
 
     def report(name: str, tally: Tally) -> None:
         done = {status: n - counts[status] for status, n in tally.statuses.items() if n > counts[status]}
         counts.update(done)
-        shown = done if real.split_of(name) == "development" else sum(done.values())
+        shown = sum(done.values()) if name in held_out else done
         print(f"{tally.seconds:7.1f} s, bench {number}: {tally.measured} measured; {name}: {shown}", flush=True)
 
     with closing(InTurns(make(turns, benches), turns)) as bench:
-        catalogue, known = Catalogue(folder / CATALOGUE, fsync=False), labelled(data, bench.device)
+        catalogue = Catalogue(folder / CATALOGUE, fsync=False)
         items = plan(kernels, number, benches)
-        return collect(items, "gpu", bench, catalogue, known, seconds, report=report)
+        return collect(items, "gpu", bench, catalogue, labelled(known, bench.device), seconds, report=report)
 
 
-def measure_together(folder: Path, data: Path, seconds: float, benches: int, names: Sequence[str]) -> None:
+def measure_together(
+    folder: Path,
+    kernels: Sequence[Mapping[str, Any]],
+    known: Sequence[Mapping[str, Any]],
+    seconds: float,
+    benches: int,
+) -> None:
     """Several benches, each a process. Raises SystemExit if one of them failed; what was measured is kept."""
     prepare_extensions("cuda")  # once, before several benches ask for it
     context = multiprocessing.get_context("spawn")
-    arguments = [(folder, data, seconds, number, benches, names) for number in range(benches)]
+    arguments = [(folder, kernels, known, seconds, number, benches) for number in range(benches)]
     processes = [context.Process(target=measure, args=each) for each in arguments]
     for process in processes:
         process.start()
@@ -148,9 +154,9 @@ def main() -> None:
 
         time_all(arguments.folder, arguments.data, arguments.seconds)
     else:
-        measure_together(
-            arguments.folder, arguments.data, arguments.seconds, arguments.benches, tuple(arguments.problems)
-        )
+        kernels = [k for k in real.read(arguments.data) if not arguments.problems or k["problem"] in arguments.problems]
+        known = labels.read(arguments.data)
+        measure_together(arguments.folder, kernels, known, arguments.seconds, arguments.benches)
     print(f"{time.monotonic() - started:.0f} s", flush=True)
 
 

@@ -10,19 +10,21 @@ Parts: `attacks` (those of tests/redteam/gpu, none of which may be faster than t
 (controls, all of which must be ok, and exploits, none of which may be ok with a speedup beyond the best control's:
 one that patches the clock of a process in which it is not timed is an honest kernel), `starts` (seconds until
 processes stand ready), `throughput` (candidates per second: 12 of Triton and 25 of CUDA are asked), `retest` (two
-passes over 60: 0.5 % median is asked), `labels` (300 rows of the corpus: 1 % median is asked), `faults` (160 honest
-candidates with 40 hostile ones among them, and some whose processes are killed: 160 clean results are asked),
-`acceptance` (speedups by replay and by `worker`, the share that is replayed, reasons for `live`).
+passes over 60: 0.5 % median is asked), `labels` (300 rows of the corpus: 1 % median is asked), `labels_worker` (as a
+control, the same rows on this machine by the method that made the labels), `faults` (160 honest candidates with 40
+hostile ones among them, and some whose processes are killed: 160 clean results are asked), `acceptance` (speedups by
+replay and by `worker`, the share that is replayed, reasons for `live`).
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -40,11 +42,11 @@ from foretell.kernels.candidate import Candidate
 from foretell.kernels.corpus.plan import templates
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement
-from foretell.kernels.profiles import GPU_BENCH
+from foretell.kernels.profiles import GPU_BENCH, GpuEffort
 from foretell.kernels.task import Task
 from foretell.kernels.tasks import kernelbench
 
-REPLAY = replace(GPU_BENCH, method="replay")
+REPLAY, WORKER = replace(GPU_BENCH, method="replay"), replace(GPU_BENCH, method="worker")
 AT_ONCE = 10  # candidates with faults among them, so that the next ones are made ready meanwhile
 KILL_EVERY = 97  # commands to replayers: about one replayer in ten candidates is killed
 LABELS = 300
@@ -135,10 +137,10 @@ def attacks(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace)
     """Attacks of the red team, and the honest kernels that they are compared with."""
     groups: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(ATTACKS.glob("*.py")):
+        if path.name.endswith(".problem.py") or path.stem in rows.done:
+            continue
         problem = path.with_suffix(".problem.py")
-        name = str(problem) if problem.exists() else path.read_text().partition("# task: ")[2].split()[0]
-        if not path.name.endswith(".problem.py") and path.stem not in rows.done:
-            groups[name].append(path)
+        groups[str(problem) if problem.exists() else path.read_text().partition("# task: ")[2].split()[0]].append(path)
     with closing(GpuBench(REPLAY)) as bench:
         for name, paths in groups.items():
             is_problem = name.endswith(".py")
@@ -272,25 +274,31 @@ def faults(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
 
     names = ["softmax", "layernorm", "row_sum", "swiglu"]
     honest = sample("triton", 40, seed=2, names=names)
-    for name in names:
-        with closing(GpuBench(REPLAY)) as bench:
-            for kind in ("alone", "mixed", "killed"):
-                batch = [(f"{kind} {c.id}", "", c) for c in honest[name][: 10 if kind == "killed" else 40]]
-                for k, fault in enumerate(FAULTS[:10] if kind == "mixed" else ()):
-                    text = f"{fault.source}\n# {name} {k}\nMARK_{name}_{k} = {k}\n"
-                    hostile = Candidate(name, fault.language, text)
-                    batch.insert(5 * k + 2, (f"{kind} {fault.name} {name}", fault.name, hostile))
-                todo = [each for each in batch if each[0] not in rows.done]
-                bench.expect(get(name, "gpu"), [candidate for _, _, candidate in todo])
-                for start in range(0, len(todo), AT_ONCE):
-                    if over():
-                        return
-                    some = {candidate.id: (key, words) for key, words, candidate in todo[start:][:AT_ONCE]}
-                    candidates = [candidate for _, _, candidate in todo[start:][:AT_ONCE]]
-                    with Killer() if kind == "killed" else nullcontext():
-                        for candidate, outcome in bench.measure(get(name, "gpu"), candidates):
-                            key, words = some[candidate.id]
-                            rows.add(row_of(key, outcome, kind=kind, fault=words))
+    hostile = {name: [_planted(fault, name, k) for k, fault in enumerate(FAULTS[:10])] for name in names}
+    with closing(GpuBench(REPLAY)) as bench:
+        for name in names:  # first, because one that never returns keeps its recorder for minutes
+            bench.expect(get(name, "gpu"), [c for k, f, c in hostile[name] if k not in rows.done])
+        for name, kind in itertools.product(names, ("alone", "mixed", "killed")):
+            batch = [(f"{kind} {c.id}", "", c) for c in honest[name][: 10 if kind == "killed" else 40]]
+            for k, each in enumerate(hostile[name] if kind == "mixed" else ()):
+                batch.insert(5 * k + 2, each)
+            todo = [each for each in batch if each[0] not in rows.done]
+            bench.expect(get(name, "gpu"), [candidate for _, _, candidate in todo])
+            for start in range(0, len(todo), AT_ONCE):
+                if over():
+                    return
+                some = {candidate.id: (key, words) for key, words, candidate in todo[start:][:AT_ONCE]}
+                candidates = [candidate for _, _, candidate in todo[start:][:AT_ONCE]]
+                with Killer() if kind == "killed" else nullcontext():
+                    for candidate, outcome in bench.measure(get(name, "gpu"), candidates):
+                        key, words = some[candidate.id]
+                        rows.add(row_of(key, outcome, kind=kind, fault=words))
+
+
+def _planted(fault: Any, name: str, number: int) -> tuple[str, str, Candidate]:
+    """A hostile candidate for a task: key, what it does, and its text, which no other has."""
+    text = f"{fault.source}\n# {name} {number}\nMARK_{name}_{number} = {number}\n"
+    return f"mixed {fault.name} {name}", fault.name, Candidate(name, fault.language, text)
 
 
 def acceptance(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
@@ -322,7 +330,7 @@ def acceptance(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespa
                     return
 
 
-def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) -> None:
+def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace, effort: GpuEffort = REPLAY) -> None:
     """Rows of the corpus that are `ok`, drawn at random, against the speedups that it has (by the method `worker`)."""
     from foretell.kernels.corpus.table import read_file
 
@@ -336,7 +344,7 @@ def labels(rows: Rows, over: Callable[[], bool], arguments: argparse.Namespace) 
     order = np.random.default_rng(1).permutation(sorted(groups)).tolist()  # a part of them is random too
     left = {name: [r for r in groups[name] if f"{r['language']} {r['id']}" not in rows.done] for name in order}
     drawn = {name: [Candidate(name, r["language"], r["source"]) for r in todo] for name, todo in left.items()}
-    with closing(GpuBench(REPLAY)) as bench:
+    with closing(GpuBench(effort)) as bench:
         for name, candidates in drawn.items():
             bench.expect(get(name, "gpu"), candidates)
         for name, candidates in drawn.items():
@@ -356,6 +364,7 @@ PARTS: dict[str, Callable[[Rows, Callable[[], bool], argparse.Namespace], None]]
     "throughput": throughput,
     "retest": retest,
     "labels": labels,
+    "labels_worker": partial(labels, effort=WORKER),
     "faults": faults,
     "acceptance": acceptance,
 }
@@ -406,6 +415,13 @@ def summary(folder: Path) -> dict[str, Any]:
         "median_ratio": statistics.median(labelled) if labelled else None,
         "median_difference": statistics.median(abs(each - 1) for each in labelled) if labelled else None,
     }
+    by_worker = {row["key"]: row["speedup"] for row in parts["labels_worker"] if row["speedup"]}
+    found["labels_worker"] |= {
+        "from_label": _apart((by_worker[r["key"]], r["label"]) for r in parts["labels_worker"] if r["speedup"]),
+        "from_replay": _apart(
+            (r["speedup"], by_worker[r["key"]]) for r in parts["labels"] if r["speedup"] and r["key"] in by_worker
+        ),
+    }
     for kind in ("alone", "mixed", "killed"):
         honest = [row for row in parts["faults"] if row.get("kind") == kind and not row["fault"]]
         found["faults"][kind] = dict(Counter(row["status"] for row in honest))
@@ -427,6 +443,19 @@ def summary(folder: Path) -> dict[str, Any]:
     found["unexplained_us"] = {"median": statistics.median(left_open), "largest": left_open[-1]} if left_open else {}
     found["acceptance"] |= _acceptance(parts["acceptance"])
     return found
+
+
+def _apart(pairs: Iterable[tuple[float, float]]) -> dict[str, Any]:
+    """How far the first of each pair is from the second."""
+    ratios = [one / other for one, other in pairs]
+    if not ratios:
+        return {"rows": 0}
+    differences = [abs(ratio - 1) for ratio in ratios]
+    return {
+        "rows": len(ratios),
+        "median_ratio": statistics.median(ratios),
+        "median_difference": statistics.median(differences),
+    }
 
 
 def _acceptance(rows: Sequence[Row]) -> dict[str, Any]:

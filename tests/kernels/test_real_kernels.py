@@ -302,7 +302,7 @@ def test_kernels_are_measured_once_and_become_labels(tmp_path: Path) -> None:
     rows = [row | {"reference": small, "task": task} for row in (rows[0], rows[2])]
     rows = [row | {"id": real.candidate_of(row).likeness} for row in rows]
     real.write(tmp_path, rows)
-    tally = measure.measure(tmp_path, tmp_path, 600.0, make=_on_host)
+    tally = measure.measure(tmp_path, real.read(tmp_path), [], 600.0, make=_on_host)
     assert tally.measured == 2 and dict(tally.statuses) == {"ok": 1, "wrong": 1}
     steps = {"program": PROBLEM, "device": DEVICE.name, "toolchain": "", "steps": [["aten::amax", 2.0], ["b", 3.0]]}
     (tmp_path / measure.STEPS).write_text(json.dumps(steps) + "\n")
@@ -313,8 +313,8 @@ def test_kernels_are_measured_once_and_become_labels(tmp_path: Path) -> None:
     assert [fault for fault in labels.problems(outcomes, timed, rows) if "its times give" not in fault] == []
     ok = next(label for label in outcomes if label["status"] == "ok")
     assert ok["id"] == rows[0]["id"] and ok["low"] <= ok["speedup"] <= ok["high"] and ok["device_us"] > 0
-    assert measure.labelled(tmp_path, DEVICE) == {row["id"] for row in rows}  # not measured again
-    assert measure.labelled(tmp_path, replace(DEVICE, toolchain="newer")) == set()
+    assert measure.labelled(outcomes, DEVICE) == {row["id"] for row in rows}  # not measured again
+    assert measure.labelled(outcomes, replace(DEVICE, toolchain="newer")) == set()
 
 
 def _sizes(text: str) -> str:

@@ -188,7 +188,8 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
 def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
     """Check the corpus: identities, duplicates, leaks across splits, and comments left in stripped sources.
 
-    The tables of kernels that language models wrote for problems (real_*.parquet) are checked too if they are there.
+    The tables of kernels that language models wrote for problems (real_*.parquet), and the labels of kernels of others
+    (shared_labels.parquet), are checked too if they are there.
     """
     from foretell.kernels.corpus import labels, real
     from foretell.kernels.corpus.verify import problems
@@ -197,8 +198,11 @@ def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
     with within_limits(folder, size_of(folder)):
         rows = _rows(folder)
         kernels, outcomes, steps = real.read(folder), labels.read(folder), labels.read_steps(folder)
+        shared = labels.read_shared(folder)
         found = [*problems(rows), *real.problems(kernels), *labels.problems(outcomes, steps, kernels)]
+        found += labels.label_problems(shared)
     counts = {"rows": len(rows), "real_kernels": len(kernels), "labels": len(outcomes), "steps": len(steps)}
+    counts |= {"shared_labels": len(shared)}
     if as_json:
         document({"ok": not found, **counts, "problems": found})
     else:

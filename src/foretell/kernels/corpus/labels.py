@@ -1,4 +1,5 @@
-"""How the kernels of `real_kernels.parquet` were measured: `real_labels.parquet` and `real_steps.parquet`.
+"""How the kernels of `real_kernels.parquet` were measured (`real_labels.parquet`, `real_steps.parquet`), and those of a
+table of others, whose texts are not kept (`shared_labels.parquet`).
 
 A label is one kernel on one device with one toolchain. `device_us` and `reference_us` are medians over the paired runs;
 `timed` says how (a graph, or events where it could not be captured), `device_s` how long the device was busy with it.
@@ -17,7 +18,7 @@ from foretell.kernels.corpus.table import FOLDER, arrow, records, row
 from foretell.kernels.measurement import Status
 from foretell.received import parsed
 
-LABELS, STEPS = "real_labels.parquet", "real_steps.parquet"
+LABELS, STEPS, SHARED = "real_labels.parquet", "real_steps.parquet", "shared_labels.parquet"
 _ROOM = 1.15  # times the interval of paired ratios, for the ratio of medians
 _STATUSES = frozenset(status.value for status in Status) - {Status.INFRASTRUCTURE.value}
 
@@ -43,6 +44,12 @@ def steps_schema() -> Any:
     ])  # fmt: skip
 
 
+def shared_schema() -> Any:
+    """The columns of the labels of a table of others: `rows` are the ids of its rows with this pair of texts."""
+    pa = arrow()
+    return schema().append(pa.field("rows", pa.list_(pa.string())))
+
+
 def of_catalogue(path: Path) -> Iterator[dict[str, Any]]:
     """The labels in a catalogue. Raises CatalogueDamaged if the file is something else."""
     for record in records(path):
@@ -61,6 +68,12 @@ def read(folder: Path = FOLDER) -> list[dict[str, Any]]:
     """The labels; none if there is no table."""
     path = folder / LABELS
     return read_table(path, schema().names) if path.exists() else []
+
+
+def read_shared(folder: Path = FOLDER) -> list[dict[str, Any]]:
+    """The labels of kernels of others; none if there is no table."""
+    path = folder / SHARED
+    return read_table(path, shared_schema().names) if path.exists() else []
 
 
 def read_steps(folder: Path = FOLDER) -> list[dict[str, Any]]:
@@ -83,6 +96,13 @@ def add(folder: Path, labels: Iterable[Mapping[str, Any]], steps: Iterable[Mappi
     return len(ordered), len(ordered_steps)
 
 
+def add_shared(folder: Path, labels: Iterable[Mapping[str, Any]]) -> int:
+    """Add labels of kernels of others to the table, newer ones in the place of older; how many there are then."""
+    by_key = {_key(label): label for label in (*read_shared(folder), *labels)}
+    write_table(folder / SHARED, [by_key[key] for key in sorted(by_key)], shared_schema())
+    return len(by_key)
+
+
 def _key(label: Mapping[str, Any]) -> tuple[str, str, str]:
     return label["id"], label["device"], label["toolchain"]
 
@@ -92,19 +112,25 @@ def problems(
 ) -> Iterator[str]:
     """Everything that is wrong with the labels and step times of these kernels, in words."""
     ids, names = {kernel["id"] for kernel in kernels}, {kernel["problem"] for kernel in kernels}
-    for key, count in Counter(map(_key, labels)).items():
-        if count > 1:
-            yield f"the label {' '.join(key)} occurs {count} times"
     for label in labels:
         if label["id"] not in ids:
             yield f"the label {label['id']} is of no kernel"
-        for fault in _faults(label):
-            yield f"the label {label['id']}: {fault}"
+    yield from label_problems(labels)
     for step in steps:
         if step["program"] not in ids | names:
             yield f"step {step['step']} of {step['program']} is of no kernel or problem"
         if not (step["us"] >= 0 and math.isfinite(step["us"])):
             yield f"step {step['step']} of {step['program']} took {step['us']} us"
+
+
+def label_problems(labels: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Everything that is wrong with labels by themselves, in words."""
+    for key, count in Counter(map(_key, labels)).items():
+        if count > 1:
+            yield f"the label {' '.join(key)} occurs {count} times"
+    for label in labels:
+        for fault in _faults(label):
+            yield f"the label {label['id']}: {fault}"
 
 
 def _faults(label: Mapping[str, Any]) -> Iterator[str]:
