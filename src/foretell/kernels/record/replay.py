@@ -66,6 +66,7 @@ class Replay:
         self._modules: dict[str, Any] = {}
         self._streams: dict[int, Any] = {}
         self._kept: list[Any] = []  # what running kernels may still read
+        self._constants: dict[bytes, Any] = {}  # of the host's, on the device: so runs that copy them can be captured
         self._used = {view.buffer for view in program.outputs}
         for step in (*program.setup, *program.run):
             self._used |= (
@@ -167,7 +168,12 @@ class Replay:
 
         if isinstance(source, Region):
             return self._bytes(source)
-        return torch.frombuffer(bytearray(source), dtype=torch.uint8) if source else torch.empty(0, dtype=torch.uint8)
+        if source not in self._constants:
+            made = (
+                torch.frombuffer(bytearray(source), dtype=torch.uint8) if source else torch.empty(0, dtype=torch.uint8)
+            )
+            self._constants[source] = made.to(self._device)
+        return self._constants[source]
 
     # Streams
 

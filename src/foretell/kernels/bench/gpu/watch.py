@@ -26,6 +26,21 @@ PLUMBING = frozenset(
 )  # fmt: skip
 
 
+def too_much_computed(computed: Sequence[tuple[str, int]], largest: int) -> str:
+    """What torch computed that was the candidate's work, in words; empty if nothing.
+
+    Torch may compute on small things, such as a vector of partial sums: less than a quarter of the largest input at a
+    time, and less than half of it in all.
+    """
+    for name, size in computed:
+        if 4 * size >= largest:
+            return f"it lets torch compute: {name} on {size} values"
+    total = sum(size for _, size in computed)
+    if computed and 2 * total >= largest:
+        return f"it lets torch compute: {len(computed)} operations on {total} values"
+    return ""
+
+
 class LaunchWatch:
     """Counts a candidate's own launches in one run and leaves torch alone: a dispatch mode would slow torch.compile."""
 
@@ -77,10 +92,7 @@ class OperationWatch(TorchDispatchMode):  # type: ignore[misc]
         if self.launches == 0:
             return "it launched no kernel of its own"
         largest = max((x.numel() for x in inputs if isinstance(x, torch.Tensor)), default=0)
-        for name, size in self._computed:
-            if 4 * size >= largest:
-                return f"it lets torch compute: {name} on {size} values"
-        return ""
+        return too_much_computed(self._computed, largest)
 
 
 Watch = LaunchWatch | OperationWatch

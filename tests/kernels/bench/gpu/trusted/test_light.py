@@ -72,7 +72,6 @@ def test_what_does_more_than_launch_fill_and_copy_is_for_the_replayer_with_torch
         "library call": replace(program, run=(*program.run, exp)),
         "upload": replace(program, run=(upload, *program.run)),
         "streams": replace(program, run=(Fork(1, 0), *program.run, Join(1, 0))),
-        "bytes of the host in a run": replace(program, run=(*program.run, Copy(Region(2, 0, 2), b"ab"))),
         "gaps in an output": replace(program, outputs=(transposed,)),
         "much memory": replace(program, buffers=(*program.buffers, Buffer(1 << 40, Role.TEMPORARY))),
     }

@@ -11,12 +11,13 @@ from typing import Any
 import torch
 
 from foretell.kernels.bench.gpu.handle import WorkerFailed
-from foretell.kernels.bench.gpu.trusted.known import Known
+from foretell.kernels.bench.gpu.trusted.known import ALTERED, Known
 from foretell.kernels.bench.gpu.trusted.process import Process
-from foretell.kernels.bench.gpu.trusted.scene import Scene
+from foretell.kernels.bench.gpu.trusted.scene import LiveAlone, Scene
 from foretell.kernels.bench.gpu.trusted.stage import Stage
 from foretell.kernels.bench.gpu.trusted.variants import Moving, independent
 from foretell.kernels.bench.gpu.trusted.verdict import (
+    at_most,
     clock_fault,
     least_batch_us,
     overhead_us,
@@ -35,10 +36,14 @@ from foretell.kernels.task import Task
 _CHOICE_RUNS = 3
 _VERIFY_ONE_IN = 4
 _PAIRS_ELSEWHERE, _PAIRS_IN_DOUBT = 3, 32  # on each other distribution
+_PICKING = frozenset({"bool", "int16", "int32", "int64"})  # types that may say which parts of other inputs are read
+_ALONE, _HELD_UP = 6, 1.1  # batches of a live reference by itself; how much longer it may take beside a candidate
+_TIMED_ELSEWHERE = 4  # other distributions, of which nobody can tell before
 _GAIN_KEPT = 0.9  # the share of the gain that is enough there
 _HOW = {
     "graph": "Programs replayed as CUDA graphs",
-    "eager": "Programs replayed step by step, of both, because one of them cannot be captured,",
+    "eager": "Program replayed step by step, because it or the reference cannot be captured, the reference as a graph "
+    "if it can be,",
 }
 
 Samples = tuple[list[float], list[float]]  # microseconds of the reference and of the candidate, pair by pair
@@ -54,6 +59,7 @@ class ReplayContest:
     def __init__(self, scene: Scene, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._candidate, self._effort = scene, candidate, effort
         self.slowest_on = ""  # the distribution that the times are of, if not as drawn
+        self.weights = ""  # which weights it was checked with, if the reference has parameters
         self.unexplained_us: list[float] = []
         self._drawn: tuple[int, int] | None = None  # the workload and set that hold new data already
         self._moving: dict[int, Moving] = {}
@@ -83,14 +89,16 @@ class ReplayContest:
         scene.load(process, scene.sides[1], index, programs[min(times)[1]])
 
     def prepare(self, index: int) -> str:
-        """Have both made ready to be timed in the same way; says which."""
+        """Have both made ready to be timed; says how the candidate is.
+
+        The reference is a graph whenever it can be, whatever the candidate does: else a candidate that cannot be
+        captured would have it launched at the speed of the host.
+        """
         effort, reference = self._effort, self._scene.reference
-        method = self._prepared(self._candidate, index, captured=True)
-        if self._scene.methods.get(index) != method:
-            self._scene.methods[index] = self._prepared(reference, index, captured=method == "graph")
-            if self._scene.methods[index] != method:
-                method = self._prepared(self._candidate, index, captured=False)
+        if index not in self._scene.methods:
+            self._scene.methods[index] = self._prepared(reference, index, captured=True)
             reference.run_us(effort.run_timeout_s, index, 0)  # the first run after a capture uploads the graph
+        method = self._prepared(self._candidate, index, captured=self._scene.methods[index] == "graph")
         self._candidate.run_us(effort.run_timeout_s, index, 0)
         return method
 
@@ -128,9 +136,7 @@ class ReplayContest:
         Otherwise one that is quick where numbers look as drawn, and right elsewhere, would be timed at its best alone.
         """
         drawn, *others = self._scene.known[index]
-        for known in others:
-            if known.finite_only:
-                continue
+        for known in _some(others):
             few = self._timed_on(index, [known], _PAIRS_ELSEWHERE)
             if isinstance(few, Measurement):
                 return few
@@ -233,7 +239,7 @@ class LiveContest:
 
     def __init__(self, scene: Scene, reference: Process, candidate: Process, effort: GpuEffort) -> None:
         self._scene, self._effort = scene, effort
-        self.slowest_on = ""
+        self.slowest_on = self.weights = ""
         self.unexplained_us: list[float] = []  # there are no events that could be explained
         self._processes = (reference, candidate)
 
@@ -245,6 +251,10 @@ class LiveContest:
             process = self._processes[side]
             if side == 0 and process.alive:
                 continue
+            if side == 0:
+                scene.live_alone.clear()
+            elif not scene.live_alone:
+                self._take_alone()
             process.renew()
             process.lend("inputs", scene.inputs, effort.open_timeout_s)
             process.lend("outputs", scene.sides[side].room, effort.open_timeout_s)
@@ -260,8 +270,25 @@ class LiveContest:
             process.batch_s(self._effort.compile_timeout_s, index, [0])
         return "live"
 
+    def _take_alone(self) -> None:
+        """Time the reference while no candidate's process is there that could hold it up."""
+        for index, stage in enumerate(self._scene.stages):
+            order = list(range(stage.sets))
+            whole_s, null_s = [], []
+            for _ in range(_ALONE if stage.timed else 0):
+                for number in order:
+                    self._scene.fill(index, number)
+                null_s += [self._batch(0, index, [], 0)[0] for _ in range(2)]
+                whole_s.append(self._batch(0, index, order, 0)[0])
+            if whole_s:
+                us = 1e6 * median(seconds_each(whole_s, null_s, len(order)))
+                self._scene.live_alone[index] = LiveAlone(us, median(null_s))
+
     def pairs(self, index: int, hopeless_below: float | None, hurry: bool) -> tuple[Timing, bool] | Measurement:
         """Pairs of batches until the interval is narrow; each batch runs once on every set, all of them new.
+
+        Where the reference takes clearly longer beside the candidate than by itself, its times are scaled down to that:
+        a candidate's threads and kernels go on while the reference has its batch.
 
         Nobody stops a live candidate between its batches, so it is asked first once there is new data: what it does
         before its batch, or after it, is not done while others are timed.
@@ -269,11 +296,14 @@ class LiveContest:
         effort, stage = self._effort, self._scene.stages[index]
         order = list(range(stage.sets))
         samples: Samples = ([], [])
+        alone = self._scene.live_alone[index]
         deadline = time.perf_counter() + effort.workload_cap_s
         enough = False
         while not enough:
             looked_at = secrets.choice(order)
-            null_s = [self._batch(0, index, [], looked_at)[0] for _ in range(2)]  # a candidate might take its time
+            # Empty batches are the reference's, and no longer than without a candidate: it might take its time, or keep
+            # the device busy, and whatever they take is subtracted.
+            null_s = [min(self._batch(0, index, [], looked_at)[0], _HELD_UP * alone.null_s) for _ in range(2)]
             for number in order:
                 self._scene.fill(index, number)
             outputs: list[Any] = []
@@ -286,7 +316,8 @@ class LiveContest:
                 fault = self._scene.verify(index, looked_at, outputs)
                 if fault:
                     return fault
-        return timing(stage.workload.name, *samples), hurry
+        references = at_most(samples[0], _HELD_UP * alone.us)
+        return timing(stage.workload.name, references, samples[1]), hurry
 
     def _batch(self, side: int, index: int, order: list[int], looked_at: int) -> tuple[float, list[Any]]:
         """Seconds until the judge has the outputs of one set in its own memory, and these outputs.
@@ -305,6 +336,13 @@ class LiveContest:
             "judge's clock from outside, an empty batch of the reference subtracted; reference likewise; median of "
             "paired ratios"
         )
+
+
+def _some(others: Sequence[Known]) -> list[Known]:
+    """The distributions that a candidate is timed on: some drawn at random, and inputs that are otherwise constant."""
+    timed = [known for known in others if not known.finite_only]
+    chosen = secrets.SystemRandom().sample(timed, min(len(timed), _TIMED_ELSEWHERE))
+    return chosen + [known for known in timed if known.distribution == ALTERED and known not in chosen]
 
 
 def _gain(samples: Samples) -> float:
@@ -343,6 +381,6 @@ def floor_us(task: Task, stage: Stage, device: Device, effort: GpuEffort) -> flo
         least = task.certain_bytes(stage.workload.sizes)
     else:
         inputs, outputs = stage.reference.inputs, stage.reference.outputs
-        picked = any("float" not in view.dtype for view in inputs)  # whole numbers may say which parts are read
+        picked = any(view.dtype in _PICKING for view in inputs)
         least = max((view.distinct_bytes for view in (outputs if picked else inputs)), default=0) / 2
     return least / (effort.physics_margin * device.bandwidth_bytes_per_s) * 1e6

@@ -21,6 +21,7 @@ from foretell.kernels.bench.gpu.memory import MemoryFull
 from foretell.kernels.bench.gpu.nvml import conditions
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.trusted.contest import LiveContest, ReplayContest, floor_us
+from foretell.kernels.bench.gpu.trusted.other_weights import OtherWeights
 from foretell.kernels.bench.gpu.trusted.pool import LightPool
 from foretell.kernels.bench.gpu.trusted.process import LIVE as LIVE_ROLE
 from foretell.kernels.bench.gpu.trusted.process import REPLAYER, SOURCE, Process, ReferenceFailed, spent_in
@@ -91,8 +92,9 @@ class ReplayJudge:
         self._in_use = self._candidate
         self._watcher = ThreadPoolExecutor(1, "conditions")
         try:
-            fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
+            parameters = fetch_weights(task, self._weights, self._scene.sides[0], programs[0], 0, None, effort)
             self._scene.open(self._source())
+            self._other_weights = OtherWeights(self._scene, parameters)
         except WorkerFailed as failure:
             self.close()
             if str(failure) == OUT_OF_MEMORY:
@@ -227,6 +229,9 @@ class ReplayJudge:
         scene.seat(programs[0].weights)
         process = self._in_use = seat.process or self._opened(candidate, programs)
         contest = ReplayContest(scene, process, self._effort)
+        contest.weights, fault = self._other_weights.check(process, programs[0], seat.loaded)
+        if fault:
+            return _marked(fault, REPLAYED)
         for index, choice in enumerate(choices):
             if not seat.loaded:
                 contest.choose(index, [program for program in choice if program is not None])
@@ -293,6 +298,7 @@ class ReplayJudge:
             "expected": self._scene.precisions,
         }
         details |= {"timed_on": f"{contest.slowest_on} numbers"} if contest.slowest_on else {}
+        details |= {"weights": contest.weights} if contest.weights else {}
         details |= {"unexplained_us": round(max(contest.unexplained_us), 1)} if contest.unexplained_us else {}
         return _marked(measured, trust, reason, details)
 

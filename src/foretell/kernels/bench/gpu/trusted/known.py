@@ -13,6 +13,8 @@ from foretell.kernels.task import Tolerance
 from foretell.kernels.tasks.trees import bits
 
 DRAWN = "drawn"
+ALTERED = "altered"  # inputs that are the same in every draw
+WEIGHTS = "weights"  # as drawn, with other weights
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ def is_light(program: Program) -> bool:
     views = (*program.outputs, *(weight.view for weight in program.weights))
     return (
         steps
-        and all(isinstance(step.source, Region) for step in program.run if isinstance(step, Copy))
         and all(getattr(step, "stream", 0) == 0 for step in (*program.setup, *program.run))
         and all(view.strides == dense(view).strides or math.prod(view.shape) <= 1 for view in views)
         and sum(buffer.bytes for buffer in program.buffers) <= MOST_BYTES
@@ -53,6 +52,11 @@ class _Instance:
             if isinstance(step, Launch):
                 self._modules[step.image].prepare(step.entry)
         self._kept: list[Any] = []  # what kernels that have not ended may still read
+        self._constants: dict[bytes, int] = {}  # of the host's that a run copies: where they lie on the device
+        for step in program.run:
+            if isinstance(step, Copy) and isinstance(step.source, bytes) and step.source not in self._constants:
+                self._constants[step.source] = device.allocate(len(step.source))
+                device.write(self._constants[step.source], step.source)
 
     def set_up(self, weights: Sequence[int]) -> None:
         """Make the state from weights at these addresses."""
@@ -82,6 +86,8 @@ class _Instance:
                     region = step.region
                     address, width = memory[region.buffer] + region.offset_bytes, len(step.pattern)
                     device.fill(address, step.pattern, region.bytes // width)
+                case Copy(target, bytes() as data) if data in self._constants:
+                    device.copy(memory[target.buffer] + target.offset_bytes, self._constants[data], len(data))
                 case Copy(target, bytes() as data):
                     device.write(memory[target.buffer] + target.offset_bytes, data)
                 case Copy(target, Region() as source):
@@ -151,6 +157,7 @@ class _Performance:
                 self._size += -(-buffer.bytes // _ALIGNED) * _ALIGNED
         self._start = device.allocate(self._size)
         self._memory = {number: self._start + offset for number, offset in offsets.items()}
+        self._all_output = frozenset(v.buffer for v in program.outputs if _bytes(v) == program.buffers[v.buffer].bytes)
         self._flush = flush
         self._instance = _Instance(device, program, self._memory)
         self._is_set_up = False
@@ -179,12 +186,16 @@ class _Performance:
         if not self._is_set_up:
             self._set_up()
         for number in sets:
-            for buffer, address in self._memory.items():
-                if self._program.buffers[buffer].role is Role.TEMPORARY:
-                    self._poison(address, self._program.buffers[buffer].bytes)
+            self._forget()
             self._instance.run(self._inputs[number])
             self._hand_over(number)
             self.settle()
+
+    def _forget(self, but: frozenset[int] = frozenset()) -> None:
+        """Poison temporary memory: a run must not find there what another one has left."""
+        for buffer, address in self._memory.items():
+            if self._program.buffers[buffer].role is Role.TEMPORARY and buffer not in but:
+                self._poison(address, self._program.buffers[buffer].bytes)
 
     def prepare(self, captured: bool) -> str:
         """Make ready to be timed, with images that nothing has run of: `graph`, or `eager` if they cannot be captured.
@@ -200,6 +211,7 @@ class _Performance:
         return "graph" if all(timed.captured for timed in self._timed) else "eager"
 
     def run_us(self, number: int) -> float:
+        self._forget(self._all_output)
         self.queue(number)
         self.settle()
         return self._timed[number].elapsed_us()

@@ -6,7 +6,8 @@ outputs as soon as they are said to be there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class _Live:
     def __init__(self, platform: Any, lent: Lent) -> None:
         self._platform, self._lent = platform, lent
         self._entry: Any = None
-        self._watch: Watch | None = None
+        self._watch: Callable[[], Watch] | None = None
         self._arguments: list[list[Any]] = []
         self._rings: list[list[list[Any]]] = []
         self._flush = torch.empty(platform.flush_bytes // 4, dtype=torch.int32, device=platform.device)
@@ -66,15 +67,14 @@ class _Live:
             self._arguments.append([_with(drawn, tensors) for tensors in lent])
             self._rings.append([self._lent.tensors("outputs", places) for places in rings])
         if command["source"] is not None:
-            self._watch = watch_for(command["language"], task.library_calls)
+            self._watch = partial(watch_for, command["language"], task.library_calls)
         self._entry = entry(runtime, command["source"], command["files"], device)
 
     def _called(self, arguments: list[Any]) -> list[Any]:
-        """The outputs; of a candidate's first call it is seen whether it lets torch compute where it must not."""
-        watch, self._watch = self._watch, None
-        if watch is None:
+        """The outputs; of each call of a candidate it is seen whether it lets torch compute where it must not."""
+        if self._watch is None:
             return leaves(self._entry(*arguments))
-        with watch:
+        with self._watch() as watch:
             outputs = leaves(self._entry(*arguments))
         fault = watch.verdict(arguments)
         if fault:

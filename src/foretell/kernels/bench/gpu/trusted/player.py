@@ -54,10 +54,12 @@ class Player(Replay):
         super().__init__(program, device, load)
         self._precision = precision
         self._poisons = True
+        self._places: list[tuple[int, Any, int]] = []  # address, device and bytes of what a captured run allocated
         check_memory(program)
 
     def run_on(self, inputs: Sequence[Any]) -> list[Any]:
         """Outputs for lent inputs, queued on the current stream; the run may write its inputs."""
+        self._places = []
         self._buffers = dict(self._state)
         self._streams.clear()
         for view, tensor in zip(self._program.inputs, inputs, strict=True):
@@ -77,6 +79,19 @@ class Player(Replay):
             if self._program.buffers[number].role is Role.TEMPORARY:
                 torch.empty(0, dtype=torch.uint8, device=self._device).set_(storage).fill_(POISON)
 
+    def eraser(self) -> Callable[[], None]:
+        """Poisons the temporary memory of the run that was captured last; its graph keeps that memory."""
+        spaces = [
+            torch.empty(0, dtype=torch.uint8, device=device).set_(_storage_at(address, device, size))
+            for address, device, size in self._places
+        ]
+
+        def erase() -> None:
+            for space in spaces:
+                space.fill_(POISON)
+
+        return erase
+
     @contextmanager
     def unpoisoned(self) -> Iterator[None]:
         """While a run is captured: allocating costs nothing then, as for the host code that was recorded."""
@@ -95,7 +110,10 @@ class Player(Replay):
             super()._allocate(buffer)
             return
         size = self._program.buffers[buffer].bytes
-        self._buffers[buffer] = torch.empty(size, dtype=torch.uint8, device=self._device).untyped_storage()
+        made = torch.empty(size, dtype=torch.uint8, device=self._device)
+        self._buffers[buffer] = made.untyped_storage()
+        if size and made.is_cuda:  # elsewhere nothing can be captured, and memory does not stay
+            self._places.append((made.data_ptr(), made.device, size))
 
     def _call(self, call: LibraryCall) -> None:
         flags = tuple(flag for flag in call.flags if flag[0] not in PRECISION_FLAGS)
@@ -110,8 +128,12 @@ def _storage(view: View, tensor: Any) -> Any:
     """The memory of a lent tensor as a storage of its own, so that no view can reach past it."""
     if (tuple(tensor.shape), tuple(tensor.stride())) != (view.shape, view.strides) or view.offset_bytes:
         raise InvalidProgram(Fault.SIGNATURE, f"an input of shape {view.shape} is laid out otherwise than the task's")
+    return _storage_at(tensor.data_ptr(), tensor.device, view.end_bytes)
+
+
+def _storage_at(address: int, device: Any, size: int) -> Any:
     make: Any = torch._C._construct_storage_from_data_pointer  # as torch does for the memory of its own graphs
-    return make(tensor.data_ptr(), tensor.device, view.end_bytes)
+    return make(address, device, size)
 
 
 def weights_by_name(program: Program, tensors: Sequence[Any]) -> Mapping[str, Any]:

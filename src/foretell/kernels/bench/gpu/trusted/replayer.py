@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -68,6 +68,7 @@ class Performance:
         self.stream: Any = None  # that its runs are timed on
         self._precise: Precise | None = None
         self.timed: list[Timed] = []
+        self._erasers: list[Callable[[], None]] = []  # of the temporary memory of each captured run
 
     def _made(self) -> Player:
         """A player with its images freshly loaded, so that their global variables hold their initial values."""
@@ -94,6 +95,7 @@ class Performance:
         try:
             for number in range(len(self.inputs)):
                 self.timed.append(self._timed(number, flush, stream, pool, captured=True))
+                self._erasers.append(self._player.eraser())
             return "graph"
         except RuntimeError as error:
             if is_sticky(error):
@@ -123,6 +125,12 @@ class Performance:
         watch = contextlib.nullcontext() if captured else None
         kept = [] if captured else self._player.state_outputs()
         return Timed(self._platform, run, flush, stream, pool, self.rings[number], kept, watch)
+
+    def erase(self, number: int) -> None:
+        """Poison the temporary memory of a captured run before it runs again."""
+        if self._erasers:
+            with self._platform.using(self.stream):
+                self._erasers[number]()
 
     def forget(self) -> None:
         """Overwrite what a run that was launched step by step has left: memory that is handed out next holds none."""
@@ -158,7 +166,7 @@ class Performance:
     def close(self) -> None:
         for timed in self.timed:
             timed.close()
-        self.timed = []
+        self.timed, self._erasers = [], []
 
 
 class Replayer:
@@ -215,6 +223,7 @@ class Replayer:
     def _run(self, performance: Performance, number: int, keep: bool) -> float:
         """Only the reference's outputs need not be kept: a candidate must not see which runs are looked at."""
         timed = performance.timed[number]
+        performance.erase(number)
         if keep:
             self._poison(performance, number)
         timed.start()

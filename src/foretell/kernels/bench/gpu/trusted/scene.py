@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,12 +16,13 @@ import torch
 from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.platform import Platform
 from foretell.kernels.bench.gpu.session import poison
-from foretell.kernels.bench.gpu.trusted.known import DRAWN, Known, all_true, same
+from foretell.kernels.bench.gpu.trusted.altered import altered, is_alterable
+from foretell.kernels.bench.gpu.trusted.known import ALTERED, DRAWN, Known, all_true, same
 from foretell.kernels.bench.gpu.trusted.player import precision_of
 from foretell.kernels.bench.gpu.trusted.process import Process
 from foretell.kernels.bench.gpu.trusted.source import Source
 from foretell.kernels.bench.gpu.trusted.stage import Room, Side, Stage, dense, stage_bytes
-from foretell.kernels.bench.gpu.trusted.variants import LARGE, STEPPED, TAILS, UNEVEN, VARIANTS, applied
+from foretell.kernels.bench.gpu.trusted.variants import FINITE, STEPPED, TAILS, UNEVEN, applied, independent, names_for
 from foretell.kernels.bench.gpu.trusted.verdict import is_near, is_tame, scale_of, tolerance_of
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import GpuEffort
@@ -28,6 +31,14 @@ from foretell.kernels.program_codec import to_bytes
 from foretell.kernels.record.replay import copy_into
 from foretell.kernels.task import Task, Tolerance
 from foretell.kernels.tasks.trees import bits
+
+
+@dataclass(frozen=True)
+class LiveAlone:
+    """A live reference while no candidate was there: microseconds per run, and seconds of an empty batch."""
+
+    us: float
+    null_s: float
 
 
 class Scene:
@@ -65,6 +76,7 @@ class Scene:
         self._source: Source | None = None
         self.methods: dict[int, str] = {}
         self.batches: dict[int, tuple[list[float], list[float]]] = {}  # of the reference: whole ones and empty ones
+        self.live_alone: dict[int, LiveAlone] = {}
         self.spent_s: dict[str, float] = defaultdict(float)
 
     def _side(self, weights: Sequence[Weight]) -> Side:
@@ -96,12 +108,16 @@ class Scene:
         self.open_reference()
         for index, stage in enumerate(self.stages):
             self.fill(index, 0)
-            self.known[index] = [self._known(index, DRAWN).bounded(self._tolerance)]
+            self.known[index] = [self.bounded(self.known_now(index, DRAWN))]
             drawn = [tensor.clone() for tensor in self.inputs.tensors(stage.inputs[0])]
             accepted: list[str] = []
-            for name in self._variants(stage) if index == 0 else ():
+            for name in self._variants(index):
                 is_needed = name != UNEVEN or STEPPED not in accepted
-                accepted += [name] if is_needed and self._try_variant(index, name, drawn) else []
+                changes = partial(applied, torch, name, drawn)
+                accepted += [name] if is_needed and self._try_known(index, name, changes) else []
+            if constants := self._constants(index, drawn):
+                others = partial(_altered, drawn, constants)
+                self._try_known(index, ALTERED, others)
 
     @property
     def tf32(self) -> str:
@@ -138,22 +154,38 @@ class Scene:
             layouts=[view.strides for view in self.stages[index].reference.outputs],
         )  # fmt: skip
 
-    def _variants(self, stage: Stage) -> Sequence[str]:
-        """The distributions that there is room for. What a problem draws says which numbers it is for; the library's
-        tasks are for all that outputs are finite for.
+    def _variants(self, index: int) -> Sequence[str]:
+        """The distributions that there is room for, all of them on the first workload: what a problem draws says which
+        numbers it is for; the library's tasks are for all that outputs are finite for.
         """
-        times = self._effort.set_bytes // max(1, stage_bytes(stage.reference))
-        names = list(VARIANTS) if times >= 8 else [STEPPED, UNEVEN] if times else []
-        return [name for name in names if name != LARGE or self._task.kind == "library"]
+        stage, is_library = self.stages[index], self._task.kind == "library"
+        floats = [view.dtype for view in stage.reference.inputs if "float" in view.dtype]
+        names = names_for(self._task.family, is_library, set(floats) == {"float32"})
+        by_place = [STEPPED, UNEVEN]
+        if self._effort.set_bytes < 8 * stage_bytes(stage.reference):
+            return by_place
+        return names if index == 0 else [*by_place, secrets.choice([name for name in names if name not in by_place])]
 
-    def _try_variant(self, index: int, name: str, drawn: list[Any]) -> bool:
-        """Add the check on another distribution, if the reference can deal with it and there is memory."""
+    def _constants(self, index: int, drawn: Sequence[Any]) -> list[int]:
+        """Inputs that are the same in every draw, of those that may hold other values and are not changed otherwise."""
+        if self._task.kind == "library":
+            return []
+        chosen = independent(torch, list(drawn))
+        places = [n for n, t in enumerate(drawn) if not chosen[n] and is_alterable(torch, t)]
+        if not places:
+            return []
+        self.fill(index, 0)
+        again = self.inputs.tensors(self.stages[index].inputs[0])
+        return [n for n in places if torch.equal(bits(again[n]), bits(drawn[n]))]
+
+    def _try_known(self, index: int, name: str, change: Callable[[], list[Any] | None]) -> bool:
+        """Add the check on other data, if the reference can deal with it and there is memory."""
         try:
-            changed = applied(torch, name, drawn)
+            changed = change()
             if changed is None:
                 return False
             self.put(index, 0, changed)
-            known = self._known(index, name)
+            known = self.known_now(index, name)
         except WorkerFailed:  # such as an assertion in a loss function: then the task is not for these numbers
             if not self.reference.alive:
                 self.open_reference()
@@ -161,23 +193,27 @@ class Scene:
         except torch.OutOfMemoryError:
             self._platform.let_go()
             return False
-        if name == LARGE:
+        if name in FINITE:
             found = known.finite()
             self.known[index] += [found] if found else []
             return found is not None
         if name in TAILS:
             drawn_outputs = self.known[index][0].expected
             known = replace(known, scales=[scale_of(torch, e) if e.is_floating_point() else 0.0 for e in drawn_outputs])
-        if not self._is_tame(known):
+        if not self.is_tame(known):
             return False
-        self.known[index].append(known.bounded(self._tolerance))
+        self.known[index].append(self.bounded(known))
         return True
 
-    def _is_tame(self, known: Known) -> bool:
+    def bounded(self, known: Known) -> Known:
+        """The same with bounds by the task's tolerance."""
+        return known.bounded(self._tolerance)
+
+    def is_tame(self, known: Known) -> bool:
         outputs = zip(known.expected, known.own, known.scales, strict=True)
         return all(is_tame(torch, expected, own, self._tolerance(own), scale) for expected, own, scale in outputs)
 
-    def _known(self, index: int, distribution: str) -> Known:
+    def known_now(self, index: int, distribution: str) -> Known:
         """What is to be expected of the data in set 0."""
         stage, limit_s = self.stages[index], self._effort.task_timeout_s
         self.reference.ask("check", limit_s, workload=index, sets=[0])
@@ -251,6 +287,10 @@ class Scene:
         self.poison(index, number)
         self.spent_s["put"] += time.perf_counter() - started
 
+    def settle(self) -> None:
+        """Wait for the judge's own work."""
+        self._platform.synchronize()
+
     def poison(self, index: int, number: int) -> None:
         """Overwrite the outputs of both sides for a set."""
         for side in range(len(self.sides)):
@@ -262,13 +302,13 @@ class Scene:
         """Run a candidate on everything that is known of a workload; a fault where it is not right."""
         known, sets = self.known[index], self.stages[index].sets
         for start in range(0, len(known), sets):
-            fault = self._check(process, index, known[start : start + sets])
+            fault = self.check(process, index, known[start : start + sets])
             if fault:
                 return fault
         return None
 
-    def _check(self, process: Process, index: int, known: Sequence[Known]) -> Measurement | None:
-        """Run on each of these, one per set."""
+    def check(self, process: Process, index: int, known: Sequence[Known]) -> Measurement | None:
+        """Run a candidate on each of these, one per set; a fault where it is not right."""
         for number, each in enumerate(known):
             self.put(index, number, each.inputs)
         process.ask("check", self._effort.run_timeout_s, workload=index, sets=list(range(len(known))))
@@ -307,7 +347,7 @@ class Scene:
         known = Known.of("", [], self.expect(index, number), own)
         if like is not None:
             known = replace(known, distribution=like.distribution, scales=like.scales)
-            if not self._is_tame(known):
+            if not self.is_tame(known):
                 return None
         return self._mismatch(index, got, known)
 
@@ -360,6 +400,10 @@ class Scene:
         if self._source is not None:
             self._source.close()
         self.reference.close()
+
+
+def _altered(drawn: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    return [altered(torch, tensor) if place in places else tensor for place, tensor in enumerate(drawn)]
 
 
 def wide(dtype: str) -> Any:

@@ -96,19 +96,21 @@ def fetch_weights(
     workload: int,
     source: str | None,
     effort: GpuEffort,
-) -> None:
+) -> list[bool]:
     """Have the weights of a reference or candidate (`source`) put into its side, by a process that then ends.
 
-    Raises WorkerFailed if its code fails.
+    Returns which of them are parameters, as far as its code says. Raises WorkerFailed if its code fails.
     """
     if not program.weights:
-        return
+        return []
     process.renew()
     try:
         process.lend("outputs", side.room, effort.open_timeout_s)
         files = built.files_of(source, built.problem_of(task.spec)) if source is not None else {}
         process.ask("task", effort.task_timeout_s, spec=task.spec, source=source, files=files)
         names = [weight.name for weight in program.weights]
-        process.ask("weights", effort.task_timeout_s, names=names, weights=side.weights, workload=workload)
+        answer = process.ask("weights", effort.task_timeout_s, names=names, weights=side.weights, workload=workload)
+        said = answer.get("parameters")
+        return [each is True for each in said] if isinstance(said, list) and len(said) == len(names) else []
     finally:
         process.stop()

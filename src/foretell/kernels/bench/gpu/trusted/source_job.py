@@ -47,7 +47,9 @@ class _Source:
             case "draw":
                 self._draw(command)
             case "weights":
-                self._weights(command)
+                parameters = self._weights(command)
+                self._platform.synchronize()
+                return {"parameters": parameters}
             case other:
                 raise ValueError(f"unknown command {other!r}")
         self._platform.synchronize()
@@ -64,7 +66,8 @@ class _Source:
         for target, value in zip(self._lent.tensors("inputs", command["inputs"]), tensors, strict=True):
             copy_into(target, value)
 
-    def _weights(self, command: dict[str, Any]) -> None:
+    def _weights(self, command: dict[str, Any]) -> list[bool]:
+        """Hand over the weights of these names; says which of them are parameters."""
         source = None if self._source is None or is_bare(self._source) else self._source
         called = entry(self._runtime, source, self._files, self._platform.device)
         tensors = tensors_of(getattr(called, "model", None))
@@ -75,3 +78,4 @@ class _Source:
             if name not in tensors:
                 raise NoWeight(f"its model has no tensor {name}")
             copy_into(target, tensors[name])
+        return [isinstance(tensors[name], torch.nn.Parameter) for name in command["names"]]

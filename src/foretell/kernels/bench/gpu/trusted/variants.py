@@ -1,12 +1,14 @@
 """Further distributions of a task's inputs, so that being right on one kind of numbers is not enough.
 
-Only tensors of independent random numbers are changed; whatever has structure (masks, indices, sorted or normalised
-rows, symmetric matrices) is left as it was drawn.
+Only tensors of independent random numbers are changed; whatever has structure (masks, permutations, sorted or
+normalised rows, symmetric matrices) is left as it was drawn. Whole numbers stay whole and within the range of those
+drawn, and only their levels differ from place to place.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 LEAST_ELEMENTS = 64
@@ -14,24 +16,40 @@ _MOST_LOOKED_AT = 1 << 16
 _SHORT = 1021
 _PATTERN = 8
 _LARGEST = 128.0  # exp(89) is infinite in float32; sums of 128 products of such normal numbers are finite in float16
+_HUGE = 2.0**17  # beyond float16
+_TINY = 2.0**-16  # where float16 has no digits left
+_NEAR_END = 1 / 1024
+_EXACT = 2.0**53  # whole numbers that a double holds
+_SLICE = 1 << 27  # elements that are changed at a time
 _RARE = 1e-6
 
 
 def looks_independent(torch: Any, tensor: Any) -> bool:
     """Whether a tensor holds independent random numbers, as far as its values tell."""
-    if not tensor.is_floating_point() or tensor.element_size() < 2 or tensor.numel() < LEAST_ELEMENTS:
+    if tensor.numel() < LEAST_ELEMENTS or tensor.dtype == torch.bool or tensor.is_complex():
         return False
     flat = tensor.reshape(-1)[:_MOST_LOOKED_AT].double()
     if not bool(torch.isfinite(flat).all()) or float(flat.std()) == 0.0:
         return False
+    if tensor.is_floating_point() and tensor.element_size() < 2:
+        return False
+    if not tensor.is_floating_point() and not _may_change(torch, flat):
+        return False
     zeros_and_ones = float(((flat == 0) | (flat == 1)).double().mean())
-    if zeros_and_ones > 0.01 + 0.5 / len(flat) ** 0.5:  # a few are drawn by chance where numbers have few bits
+    if (
+        tensor.is_floating_point() and zeros_and_ones > 0.01 + 0.5 / len(flat) ** 0.5
+    ):  # a few are drawn by chance where numbers have few bits
         return False
     centred = (flat - flat.mean()) / flat.std()
     neighbours = float((centred[1:] * centred[:-1]).mean())
     if abs(neighbours) > 0.05 + 5 / len(flat) ** 0.5:
         return False
     return not (_is_symmetric(torch, tensor) or _has_even_rows(tensor))
+
+
+def _may_change(torch: Any, whole: Any) -> bool:
+    """Whether whole numbers are neither a mask of two values, nor a permutation, nor too large to be exact."""
+    return 2 < len(torch.unique(whole)) < len(whole) and float(whole.abs().max()) < _EXACT
 
 
 def _is_symmetric(torch: Any, tensor: Any) -> bool:
@@ -80,6 +98,16 @@ def centred(torch: Any, tensor: Any) -> Any:
     return (wide - wide.mean()).to(tensor.dtype)
 
 
+def ends(torch: Any, tensor: Any) -> Any:
+    """Long runs of numbers next to the upper or the lower end of their range: what is carried along stays."""
+    flat = tensor.double().reshape(-1)
+    low, high, count = flat.min(), flat.max(), flat.numel()
+    length = -(-count // 64)
+    upper = torch.randint(2, (-(-count // length),), device=flat.device).bool().repeat_interleave(length)[:count]
+    wide = torch.where(upper, high - (high - flat) * _NEAR_END, low + (flat - low) * _NEAR_END)
+    return wide.clamp(low, high).reshape(tensor.shape).to(tensor.dtype)
+
+
 def uneven(torch: Any, tensor: Any) -> Any:
     """A spread that differs from place to place: a part says little of the rest. Within the range of the values.
 
@@ -112,21 +140,30 @@ def stepped(torch: Any, tensor: Any) -> Any:
         pieces = levels.repeat(-(-count // (length * _PATTERN)) + 1).repeat_interleave(length)
         begin = secrets.randbelow(length * _PATTERN)
         wide += pieces[begin : begin + count] * (reach / 2 / len(lengths))
+    if not tensor.is_floating_point():
+        wide = wide.round().clamp(flat.min(), flat.max())
     return wide.reshape(tensor.shape).to(tensor.dtype)
 
 
-def large(torch: Any, tensor: Any) -> Any:
-    """Beyond the range of the values: exponentials overflow unless they are taken relative to the largest."""
-    return (tensor.double() * (_LARGEST / tensor.double().abs().max())).to(tensor.dtype)
+def _scaled(largest: float) -> Callable[[Any, Any], Any]:
+    def scaled(torch: Any, tensor: Any) -> Any:
+        return (tensor.double() * (largest / tensor.double().abs().max())).to(tensor.dtype)
+
+    return scaled
 
 
+large = _scaled(_LARGEST)  # exponentials overflow unless they are taken relative to the largest
+
+
+STEPPED, UNEVEN = "stepped", "uneven"  # the latter where the reference cannot deal with the former
+ENDS = "ends"
 # Where most values lie at an end of their range, outputs may be tiny throughout (a derivative that vanishes there), and
 # honest kernels that add to 1 lose their digits: the size of outputs on numbers as drawn is what tolerances are for.
-TAILS = frozenset({"skewed", "raised"})
-STEPPED, UNEVEN = "stepped", "uneven"  # the latter where the reference cannot deal with the former
-LARGE = (
-    "large"  # digits may be lost there honestly, in float16 scores before an exponential; finite outputs are asked for
-)
+TAILS = frozenset({"skewed", "raised", ENDS})
+# Digits may be lost there honestly, in float16 scores before an exponential; finite outputs are asked for.
+LARGE, HUGE = "large", "huge"
+FINITE = frozenset({LARGE, HUGE})
+TINY = "tiny"  # where results are proportional to what goes in
 VARIANTS = {
     "narrowed": narrowed,
     "skewed": skewed,
@@ -134,8 +171,26 @@ VARIANTS = {
     "centred": centred,
     STEPPED: stepped,
     UNEVEN: uneven,
+    ENDS: ends,
     LARGE: large,
+    HUGE: _scaled(_HUGE),
+    TINY: _scaled(_TINY),
 }
+OF_LIBRARY = frozenset({ENDS, LARGE, HUGE, TINY})  # a problem says by what it draws which numbers it is for
+OF_FLOAT32 = frozenset({ENDS, HUGE, TINY})  # near each other, half precision cannot tell numbers apart
+PROPORTIONAL = frozenset({"matmul"})  # families of which results are proportional to what goes in
+_BY_PLACE = frozenset({STEPPED, UNEVEN})
+
+
+def names_for(family: str, is_library: bool, is_float32: bool) -> list[str]:
+    """The distributions that inputs of a task may be changed to."""
+    return [
+        name
+        for name in VARIANTS
+        if (is_library or name not in OF_LIBRARY)
+        and (is_float32 or name not in OF_FLOAT32)
+        and (name != TINY or family in PROPORTIONAL)
+    ]
 
 
 def independent(torch: Any, inputs: list[Any]) -> list[bool]:
@@ -161,8 +216,27 @@ class Moving:
 
 def applied(torch: Any, name: str, inputs: list[Any]) -> list[Any] | None:
     """The inputs with independent random numbers changed to another distribution; None if there are none."""
-    chosen = independent(torch, inputs)
+    chosen = [
+        is_chosen and (tensor.is_floating_point() or name in _BY_PLACE)
+        for tensor, is_chosen in zip(inputs, independent(torch, inputs), strict=True)
+    ]
     if not any(chosen):
         return None
     change = VARIANTS[name]
-    return [change(torch, t) if is_chosen else t for t, is_chosen in zip(inputs, chosen, strict=True)]
+    return [_in_slices(torch, name, change, t) if is_chosen else t for t, is_chosen in zip(inputs, chosen, strict=True)]
+
+
+def _in_slices(torch: Any, name: str, change: Callable[[Any, Any], Any], tensor: Any) -> Any:
+    """A tensor changed, a large one in slices, since it is widened; these differ in spread and level as parts do."""
+    if tensor.numel() <= _SLICE or name not in _BY_PLACE:
+        return change(torch, tensor)
+    flat = tensor.reshape(-1)
+    whole = torch.empty_like(flat)
+    low, high = flat.min().double(), flat.max().double()
+    for begin in range(0, len(flat), _SLICE):
+        part = change(torch, flat[begin : begin + _SLICE]).double()
+        share = (1.0, 0.5, 0.125)[secrets.randbelow(3)]
+        level = low + (high - low) * secrets.randbelow(1000) / 1000
+        part = level + (part - level) * share
+        whole[begin : begin + _SLICE] = (part if tensor.is_floating_point() else part.round()).to(tensor.dtype)
+    return whole.reshape(tensor.shape)

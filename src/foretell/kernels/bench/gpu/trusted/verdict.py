@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from foretell.kernels.bench.gpu.watch import PLUMBING
+from foretell.kernels.bench.gpu.watch import PLUMBING, too_much_computed
 from foretell.kernels.program import Program
 from foretell.kernels.task import Task, Tolerance
 from foretell.kernels.tasks import kernelbench
@@ -165,11 +165,12 @@ def computing_fault(program: Program) -> str:
     if not program.launches():
         return "it launches no kernel of its own"
     largest = max((view.count for view in program.inputs), default=0)
-    for call in program.library_calls():
-        size = max((view.count for view in call.tensors()), default=0)
-        if call.name not in PLUMBING and 4 * size >= largest:
-            return f"it lets torch compute: {call.operator} on {size} values"
-    return ""
+    computed = [
+        (call.operator, max((view.count for view in call.tensors()), default=0))
+        for call in program.library_calls()
+        if call.name not in PLUMBING
+    ]
+    return too_much_computed(computed, largest)
 
 
 def clock_fault(
@@ -215,6 +216,12 @@ def seconds_each(batch_s: Sequence[float], null_s: Sequence[float], runs: int) -
     """Seconds per run of batches timed from outside, what an empty batch takes subtracted; at least a nanosecond."""
     null = statistics.median(null_s)
     return [max(1e-9, (whole - null) / runs) for whole in batch_s]
+
+
+def at_most(us: Sequence[float], median_us: float) -> list[float]:
+    """The times, scaled down so that their median is no more than this."""
+    share = min(1.0, median_us / statistics.median(us))
+    return [each * share for each in us]
 
 
 def is_time(value: object) -> bool:
