@@ -72,6 +72,7 @@ class BrowserStage:
             for selector, text in self.application.login:
                 self.page.locator(selector).first.fill(text)
             self.page.keyboard.press("Enter")
+            self.page.locator(selector).first.wait_for(state="hidden", timeout=TIMEOUT_MS)
             self._rest()
             if path != self.application.paths[0]:
                 self.page.goto(self.root + path, timeout=TIMEOUT_MS, wait_until="load")

@@ -28,7 +28,7 @@ pixels, goal, history and the proposal.
 
     python -m benchmarks.apps.install FOLDER             # Debian packages need root
     python -m benchmarks.apps.collect FOLDER DATA
-    python -m benchmarks.apps.collect FOLDER DATA --round 2 node_red x_spreadsheet
+    python -m benchmarks.apps.collect FOLDER DATA node_red x_spreadsheet --round 2
     python -m benchmarks.apps.check DATA --installed FOLDER
     python -m benchmarks.apps.train DATA/dev
     python -m benchmarks.apps.evaluate DATA/heldout --held-out

@@ -32,11 +32,14 @@ class Turns:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._gate = os.open(path.with_suffix(".gate"), os.O_RDWR | os.O_CREAT, 0o600)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Hold the device with others."""
+        """Hold the device with others; those who wait to be alone come first."""
+        fcntl.flock(self._gate, fcntl.LOCK_SH)
         fcntl.flock(self._file, fcntl.LOCK_SH)
+        fcntl.flock(self._gate, fcntl.LOCK_UN)
         try:
             yield
         finally:
@@ -44,7 +47,10 @@ class Turns:
 
     def alone(self) -> None:
         """Hold the device alone until the end of the `together` that this is called in."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)  # of two who wait at the gate neither keeps the other out
+        fcntl.flock(self._gate, fcntl.LOCK_EX)
         fcntl.flock(self._file, fcntl.LOCK_EX)
+        fcntl.flock(self._gate, fcntl.LOCK_UN)
 
 
 class TimedAlone(WorkerHandle):

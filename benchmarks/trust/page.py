@@ -31,16 +31,17 @@ Made by `python -m benchmarks.trust.measure` on one H200 and `python -m benchmar
 Limits of these measurements:
 
 - **Speed is below the target.** A light process destroys and makes a context in about 70 ms, by a driver that does
-  so 15 times per second at most, whoever asks; a pair of runs takes about 2 ms, for reference and candidate are
-  processes of their own and the device switches between them.
-- Labels, faults and tasks per language are those of the table, fewer than the target names, drawn at random or first in
-  order. Repeatability misses its target by a little. Kernels that others wrote were not measured.
-- Since then the output buffers of all sets (rings) are poisoned before every run, outputs in another layout than the
-  reference's are made dense within the time, every configuration of an autotuned kernel is checked for library calls,
-  and the reference's empty batches are subtracted for `live` candidates; kept outputs and temporary memory are
-  poisoned, numbers are drawn that are uneven from place to place, and a few pairs are timed on every distribution.
-  Today's speed and repeatability were not measured. Attacks that got through have since been
-  repeated on the CPU stand-in only.
+  so 15 times per second at most, whoever asks: so 25 per second are out of reach with a context per candidate. NVIDIA's
+  multi-process service makes them no faster (below), and by its documentation a fault of one client ends the others.
+- Repeatability, labels and faults were measured before weights, constant inputs, whole numbers and further workloads
+  were varied; speed after it. Labels were made by the method `worker` on another card. The same method, asked again on
+  this card, differs from them by less than replay does: replay times references about 1 % shorter, candidates a little
+  less so. Three kernels whose label is `ok` are `wrong` here, on numbers that the method `worker` does not draw.
+- Attacks of the tenth round (60 and higher) are shown as they came out after their causes were mended, but for four: in
+  that run candidates that are replayed with torch were launched step by step by a mistake of the mending, which makes
+  70, 71 and what they are compared with slow. That, the graph of 74 (symmetric, which was left as it is then) and the
+  empty batches of 68 are mended since, as tests on the CPU show; no GPU has run it. 64 was not run.
+- Of the acceptance set only nine rows were tried, before time ran out: kernels that others wrote were not measured.
 """
 
 
@@ -93,6 +94,7 @@ def overview(data: Mapping[str, Any]) -> list[str]:
         found = data.get("throughput", {}).get(language, {})
         words = f"{found['per_second']:.1f} ({found['candidates']} candidates)" if found.get("per_second") else MISSING
         rows.append((f"{language} candidates per second, end to end", f"{asked}", words))
+    again = data.get("labels_worker", {}).get("from_label", {})
     both, compared = retest.get("both", 0), faults.get("compared", 0)
     rows += [
         (
@@ -104,6 +106,11 @@ def overview(data: Mapping[str, Any]) -> list[str]:
             "labels of the corpus: median difference",
             "1 % of 300",
             f"{percent(labels['median_difference'])} of {labels['rows']}" if labels.get("rows") else MISSING,
+        ),
+        (
+            "the same by the method that made the labels, on this card: median difference",
+            "",
+            f"{percent(again['median_difference'])} of {again['rows']}" if again.get("rows") else MISSING,
         ),
         (
             "honest candidates among hostile ones with the same verdict as alone",

@@ -4,7 +4,8 @@
 
 Writes FOLDER/pieces.json: context cycles by environment and number of processes, in one process and in a new one each
 time; the steps of a replay by the driver API alone over lent memory; what context creation elsewhere does to timed
-runs; and the judge's own work on one set of inputs. Each part is a process of its own.
+runs; and the judge's own work on one set of inputs. Each part is a process of its own. Where CUDA_MPS_PIPE_DIRECTORY
+names a running multi-process service, it is the one that the parts go through, and their names say so.
 """
 
 from __future__ import annotations
@@ -394,14 +395,15 @@ def main() -> None:
     found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     for name in sys.argv[2:] or PARTS:
         environment, started = PARTS[name][0], time.perf_counter()
+        key = name + (", multi-process service" if "CUDA_MPS_PIPE_DIRECTORY" in os.environ else "")
         try:
             command = [sys.executable, "-m", "benchmarks.trust.pieces", "--part", name]
             ended = subprocess.run(command, env=os.environ | environment, capture_output=True, timeout=25, text=True)
-            found[name] = json.loads(ended.stdout) if ended.returncode == 0 else {"failed": ended.stderr[-1500:]}
+            found[key] = json.loads(ended.stdout) if ended.returncode == 0 else {"failed": ended.stderr[-1500:]}
         except (subprocess.TimeoutExpired, ValueError) as error:
-            found[name] = {"failed": str(error)}
-        found[name]["seconds"] = round(time.perf_counter() - started, 2)
-        print(name, json.dumps(found[name]), flush=True)
+            found[key] = {"failed": str(error)}
+        found[key]["seconds"] = round(time.perf_counter() - started, 2)
+        print(key, json.dumps(found[key]), flush=True)
         kept.write_text(json.dumps(found, indent=1) + "\n")
 
 

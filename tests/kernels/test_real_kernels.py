@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -279,6 +281,45 @@ def test_a_bench_is_alone_from_loading_a_candidate_until_its_outcome(
         assert worker.ask(1.0, do="pairs") == {"shared": False, "alone": False}
     assert is_free(fcntl.LOCK_EX)
     os.close(other)
+
+
+def test_whoever_waits_to_be_alone_comes_before_those_who_come_later(tmp_path: Path) -> None:
+    """Benches that open one problem after the other, each with others, kept a candidate waiting for minutes."""
+    first, waiting, later = (Turns(tmp_path / "turns.lock") for _ in range(3))
+    order: list[str] = []
+
+    def alone() -> None:
+        with waiting.together():
+            entered.set()
+            waiting.alone()
+            order.append("alone")
+
+    def afterwards() -> None:
+        with later.together():
+            order.append("later")
+
+    entered = threading.Event()
+    with first.together():
+        threads = [threading.Thread(target=each) for each in (alone, afterwards)]
+        threads[0].start()
+        entered.wait(60)
+        while not _is_locked(tmp_path / "turns.gate"):
+            time.sleep(0.01)
+        threads[1].start()
+        time.sleep(0.2)
+        assert order == []
+    for thread in threads:
+        thread.join(60)
+    assert order == ["alone", "later"]
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def test_benches_begin_with_different_problems_and_each_plans_all(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 PLACES = ("/usr/share/adminer/adminer.php", "/usr/share/adminer/adminer/index.php", "/etc/adminer/adminer.php")
 PAGE = """<?php
 if (!$_GET) {{
-  $_POST["auth"] = ["driver" => "sqlite", "server" => "", "username" => "ann", "password" => "orchard",
+  $_POST["auth"] = ["driver" => "sqlite", "server" => "", "username" => "ann", "password" => "",
     "db" => "{base}"];
 }}
 function adminer_object() {{
