@@ -64,7 +64,9 @@ def fault(
         message, to_input = name_fault(slots, int(match[1]))
         return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
     if text == _BETWEEN:
-        return WorkerFault(Status.CRASH, "touched its buffers after its call had returned, by a thread or handler it left")
+        return WorkerFault(
+            Status.CRASH, "touched its buffers after its call had returned, by a thread or handler it left"
+        )
     if match := _BAD_ACCESS.fullmatch(text):
         return WorkerFault(Status.CRASH, f"{_signal_name(int(match[2]))} at address {match[1]}")
     if text == _REGISTERS:
