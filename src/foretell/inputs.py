@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretell.errors import BadInput, command_line
-from foretell.received import read_plain
+from foretell.received import name_as_text, read_plain
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -103,7 +103,7 @@ def start_of(task: Task, start: Candidate | Path | str) -> Candidate:
     if task.device_kind == "gpu":
         return read_gpu_candidate(task, path)
     text = read_text(path, "source text that defines the task's entry point")
-    return Candidate(task.key, "cpp", text, Origin("person", {"file": path.name}))
+    return Candidate(task.key, "cpp", text, Origin("person", {"file": name_as_text(path.name)}))
 
 
 def read_gpu_candidate(task: Task, path: Path) -> Candidate:
@@ -127,7 +127,7 @@ def read_gpu_candidate(task: Task, path: Path) -> Candidate:
             text = module_of(text, task)
         except BadSolution as error:
             raise BadInput(f"{path}: {error.what}", error.expected) from error
-    return Candidate(task.key, language_of(text), text, Origin("person", {"file": path.name}))
+    return Candidate(task.key, language_of(text), text, Origin("person", {"file": name_as_text(path.name)}))
 
 
 def read_candidates(task: Task, device: Device, paths: Sequence[Path]) -> list[Candidate]:
@@ -142,7 +142,7 @@ def read_candidate(task: Task, device: Device, path: Path) -> Candidate:
     language = _language(task, device, path)
     wanted = "source text that defines the task's entry point"
     text = read_text(path, wanted, "" if task.files else f"foretell tasks {task.name} --reference")
-    return Candidate(task.key, language, text, Origin("person", {"file": path.name}))
+    return Candidate(task.key, language, text, Origin("person", {"file": name_as_text(path.name)}))
 
 
 def _language(task: Task, device: Device, path: Path) -> str:

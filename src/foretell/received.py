@@ -38,6 +38,13 @@ class BadFile(ValueError):
     """A received file that is not used, for what it is or holds; the message names it."""
 
 
+class NotText(BadFile):
+    """A text with half a character (a lone surrogate) in it, which no file in UTF-8 can hold."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} holds half a character, which cannot be written as UTF-8")
+
+
 class TooLarge(BadFile):
     """A received file that is longer than any of its kind; no more of it was read."""
 
@@ -129,6 +136,21 @@ def parsed(
     except ValueError as error:
         raise BadJson(f"it is not JSON: {error}", name) from None
     return value
+
+
+def check_text(value: Any, what: str) -> None:
+    """Raises NotText, which begins with `what`, unless all texts in plain data can be written as UTF-8."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
+        if not text.isascii():
+            text.encode()
+    except UnicodeEncodeError:
+        raise NotText(what) from None
+
+
+def name_as_text(name: str) -> str:
+    """The name of a file as a text that can be written: of one that is not UTF-8, what is not a character is a `?`."""
+    return name.encode(errors="replace").decode()
 
 
 def values_in(text: str | bytes) -> int:

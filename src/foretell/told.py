@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretell.errors import BadInput, command_line
+from foretell.received import name_as_text
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -30,7 +31,8 @@ def file_candidate(path: Path, task: Task, language: str, parent: Candidate, aut
     else:
         _check_language(path, text, language, language_in_run(text, language, task))
     person = author == "person"
-    origin = Origin("person" if person else "model", ({} if person else {"by": "language model"}) | {"file": path.name})
+    by = {} if person else {"by": "language model"}
+    origin = Origin("person" if person else "model", by | {"file": name_as_text(path.name)})
     return Candidate(task.key, language_in_run(text, language, task), text, origin, (parent.id,))
 
 

@@ -17,7 +17,7 @@ class _Broken(Exception):
         raise RecursionError
 
 
-@pytest.fixture(params=[KeyError("a\x1b[31m\n" * 1000), RecursionError(), MemoryError("much"), _Broken()])
+@pytest.fixture(params=[KeyError("a\x1b[31m\n" * 1000), RecursionError(), ValueError("much"), _Broken()])
 def error(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Exception:
     error: Exception = request.param
 

@@ -420,6 +420,27 @@ static void in_turns(const float* x, float* out, int64_t rows, int64_t cols) {
         syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGSTOP); } }).detach();
     syscall(SYS_exit, 0);
     """, "struct Job { const float* x; float* out; int64_t rows, cols; };\nstatic Job job;"),
+    Attack("ends_its_main_thread_beside_one_that_sleeps", """
+    std::thread([] { for (;;) usleep(1000); }).detach();
+    honest(x, out, rows, cols);
+    syscall(SYS_exit, 0);
+    """, ends=(Status.TIMEOUT, "")),
+    Attack("computes_when_its_outputs_are_looked_at", """
+    job = {x, out, rows, cols};
+    struct sigaction own{}; own.sa_sigaction = look; own.sa_flags = SA_SIGINFO; sigaction(SIGSEGV, &own, nullptr);
+    protect(PROT_NONE);
+    """, """
+struct Job { const float* x; float* out; int64_t rows, cols; };
+static Job job;
+static void protect(int how) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)job.out / page * page;
+    mprotect((void*)first, (uintptr_t)(job.out + job.rows * job.cols) - first, how);
+}
+static void look(int, siginfo_t*, void*) {
+    protect(PROT_READ | PROT_WRITE);
+    honest(job.x, job.out, job.rows, job.cols);
+}
+""", ends=(Status.WRONG, "output 'out'")),
     Attack("leaves_many_threads_with_all_signals_blocked", """
     static bool made = false;
     for (int k = 0; !made && k < 100; ++k)

@@ -110,6 +110,8 @@ static void serve(int part) {
     if (pselect(0, nullptr, nullptr, nullptr, &brief, nullptr) != 0) return;
     honest(x, out, rows, cols);
     """, "#include <sys/select.h>"),
+    Attack("asks_for_its_memory_to_be_kept_and_calls_off_an_alarm",
+           "mlockall(MCL_CURRENT); munlockall(); signal(SIGALRM, SIG_IGN); alarm(0); honest(x, out, rows, cols);"),
     Attack("grows_large_blocks_and_advises_on_them", """
     static float* kept = nullptr; static size_t held = 0;
     const size_t bytes = (size_t)rows * cols * 4 + (8u << 20);

@@ -71,6 +71,9 @@ QUICK = (
     "lists_a_folder_and_asks_for_flags_of_descriptors",
     "pauses_by_select",
     "grows_large_blocks_and_advises_on_them",
+    "asks_for_its_memory_to_be_kept_and_calls_off_an_alarm",
+    "computes_when_its_outputs_are_looked_at",
+    "ends_its_main_thread_beside_one_that_sleeps",
 )
 MOST_GAIN = 1.5  # over the honest kernel within: what a busy machine may feign
 

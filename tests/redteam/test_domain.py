@@ -119,6 +119,23 @@ def _argmax_of_sixteen_bits(arrays: dict[str, Array], _: Task, __: Workload) -> 
     return np.asarray(arrays["x"].astype(np.float64).clip(-32768, 32767).astype(np.int16).argmax(axis=1))
 
 
+def _argmax_of_small_whole_numbers(arrays: dict[str, Array], _: Task, workload: Workload) -> Array:
+    """One pass with a number and its place in one integer."""
+    cols = workload.sizes["cols"]
+    return np.asarray((np.rint(arrays["x"]).astype(np.float64) * cols - np.arange(cols)).argmax(axis=1))
+
+
+def _counted_in_an_eighth(arrays: dict[str, Array], _: Task, workload: Workload) -> Array:
+    values = arrays["values"]
+    counts = np.bincount(values[: values.size // 8], minlength=workload.sizes["bins"])
+    return np.rint(counts * (values.size / max(1, values.size // 8)))
+
+
+def _silu_in_half_precision(arrays: dict[str, Array], _: Task, __: Workload) -> Array:
+    x = arrays["x"].astype(np.float16)
+    return np.asarray(x / (np.float16(1) + np.exp(-x)))
+
+
 def _maximum_of_bit_patterns(arrays: dict[str, Array], _: Task, __: Workload) -> Array:
     return np.asarray(arrays["x"].view(np.int32).max(axis=1).view(np.float32))
 
@@ -149,6 +166,9 @@ KERNELS: tuple[tuple[str, Kernel], ...] = (
     ("row_max", _maximum_without_subnormals),
     ("argmax", _argmax_of_bit_patterns),
     ("argmax", _argmax_of_sixteen_bits),
+    ("argmax", _argmax_of_small_whole_numbers),
+    ("histogram", _counted_in_an_eighth),
+    ("silu", _silu_in_half_precision),
     ("row_max", _maximum_of_bit_patterns),
     ("log_softmax", _log_softmax_with_the_maximum_of_its_beginning),
     ("layernorm", _results_in_half_precision),

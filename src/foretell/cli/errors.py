@@ -101,6 +101,12 @@ def explain(error: BaseException) -> Problem | None:
             return Problem(str(error), "a bench that judges what it is given", "foretell doctor", FAILED)
         case NoAnswer():
             return Problem(str(error), "a model that answers", "see to it, then resume; nothing is lost", FAILED)
+        case MemoryError() | OSError(errno=errno.ENOMEM):
+            return Problem(
+                "this takes more memory than there is",
+                "data that fits beside what else is running",
+                "use smaller sizes (--size), or close other programs",
+            )
         case OSError() if error.errno in _NO_ROOM:
             return Problem(
                 f"no room left on the disk{_where(error)}",

@@ -19,6 +19,7 @@ from typing import Any
 
 from foretell.kernels.python_text import tree
 from foretell.kernels.typed import all_text, typed, unchecked
+from foretell.received import check_text
 
 PYTHON_LANGUAGES = frozenset({"triton", "torch", "cuda"})
 LANGUAGES = frozenset({"cpp"}) | PYTHON_LANGUAGES
@@ -54,6 +55,8 @@ class Origin:
 class Candidate:
     """Source text for one task in one language. Equal `id` means: the same text for the same task.
 
+    NotText is raised if it cannot be written as UTF-8.
+
     Equal `likeness` means: the same text but for comments and spacing. It tells what need not be proposed twice and
     which rows of a corpus are one program; what is measured or built is kept by `id` alone.
     """
@@ -63,6 +66,10 @@ class Candidate:
     source: str
     origin: Origin = Origin("person")
     parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_text(self.source, "the source of the candidate")
+        check_text((self.task, self.origin.kind, dict(self.origin.detail)), "what is told of the candidate")
 
     @cached_property
     def id(self) -> str:

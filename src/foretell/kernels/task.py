@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from foretell.received import check_text
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -144,6 +146,7 @@ class Task:
     written once), so a roofline floor is known for every workload.
     `inputs` and `outputs` are empty where only running the source's code could tell them.
     `files` are the texts that a task of another source consists of, by name; each reference is one of them.
+    All texts in it can be written as UTF-8, whatever they were read from: NotText is raised otherwise.
     `costs` are by name of workload, for tasks without formulas (see `cost.tasks.costed`); no part of its identity.
     """
 
@@ -172,6 +175,9 @@ class Task:
                 )
         if not self.workloads:
             raise ValueError(f"task {self.name}: at least one timed workload is needed")
+        texts = (self.name, self.family, self.summary, self.sizes, self.tolerance.reason)
+        groups = (*map(vars, self.workloads), *map(vars, self.extra), *map(vars, self.inputs), *map(vars, self.outputs))
+        check_text((texts, groups, dict(self.references), dict(self.files)), "the task or a file of it")
 
     def __repr__(self) -> str:
         timed = ", ".join(workload.name for workload in self.workloads)

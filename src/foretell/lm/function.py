@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from foretell.lm.model import Failure, Reply, Request, Trouble, Usage
+from foretell.received import NotText, check_text
 
 Answer = Callable[[str], str]
 NAME = "function"
@@ -15,7 +16,8 @@ _CHARACTERS_PER_TOKEN = 4
 class FunctionModel:
     """Calls a function with each request's messages as one text, one after the other.
 
-    What the function raises goes through to the caller. An answer that is not text is a failure.
+    What the function raises goes through to the caller. An answer that is not text, or that no file can hold, is a
+    failure.
     """
 
     name = NAME
@@ -32,5 +34,9 @@ class FunctionModel:
         text: object = self._answer(prompt)
         if not isinstance(text, str):
             return Failure(Trouble.MALFORMED, f"the function returned a {type(text).__name__}, not text")
+        try:
+            check_text(text, "the answer of the function")
+        except NotText as error:
+            return Failure(Trouble.MALFORMED, str(error))
         usage = Usage(len(prompt) // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN, estimated=True)
         return Reply(text, usage, None, time.perf_counter() - started, 0.0)

@@ -18,6 +18,7 @@ from foretell.errors import BadInput
 from foretell.kernels.bench.arena import needed_bytes
 from foretell.kernels.bench.cpu_device import detect_cpu
 from foretell.kernels.bench.faults import Starved, WorkerFault
+from foretell.kernels.bench.memory import check_size
 from foretell.kernels.bench.processes import over_processes
 from foretell.kernels.bench.timing_lock import timing_lock
 from foretell.kernels.bench.trial import Bay, ReferenceFault, Trial
@@ -69,6 +70,7 @@ class CpuBench:
     def measure(
         self, task: Task, candidates: Sequence[Candidate], hopeless_below: float | None = None
     ) -> Iterator[tuple[Candidate, Measurement]]:
+        check_size(task, self.device)
         for candidate, built in zip(candidates, self.build(task, candidates), strict=True):
             yield candidate, self._measure_one(task, built, hopeless_below)
 

@@ -15,6 +15,7 @@ LAST_WORDS_BYTES = 1024
 _FORBIDDEN = re.compile(r"s (\d{1,6})\n")
 _STRAYED = re.compile(r"g (\d{1,18}) (\d{1,2})\n")
 _BAD_ACCESS = re.compile(r"v (-?\d{1,20}) (\d{1,2})\n")
+_BETWEEN = "b\n"
 _REGISTERS = "r\n"
 _NOT_LOADED = re.compile(r"e ([ -~]{1,490})\n")
 _NO_PATH_OR_SYMBOL = re.compile(r"[^\w .,:;/+@$()'`~-]", re.ASCII)  # a message is not markup
@@ -49,7 +50,7 @@ def fault(
         last_words: What it wrote before, at most LAST_WORDS_BYTES of it.
         kind: `x` if it left with the exit code `number`, `k` if the signal `number` ended it.
         slots: The buffers of its last call, to name those near which it strayed.
-        names: Names of forbidden system calls by number (`keeper.call_names`).
+        names: Names of system calls by number (`keeper.call_names`).
         loaded: Whether the candidate's object had been loaded: from then on nobody but it says that it cannot be.
     """
     if not last_words:
@@ -62,6 +63,10 @@ def fault(
     if match := _STRAYED.fullmatch(text):
         message, to_input = name_fault(slots, int(match[1]))
         return WorkerFault(Status.CHEAT if to_input else Status.CRASH, message)
+    if text == _BETWEEN:
+        return WorkerFault(
+            Status.CRASH, "touched its buffers after its call had returned, by a thread or handler it left"
+        )
     if match := _BAD_ACCESS.fullmatch(text):
         return WorkerFault(Status.CRASH, f"{_signal_name(int(match[2]))} at address {match[1]}")
     if text == _REGISTERS:

@@ -41,14 +41,18 @@ class Expected:
 
 
 def expect(want: NDArray[Any], dtype: str, tolerance: Tolerance, scale: NDArray[Any] | float = 1.0) -> Expected:
-    """|got - want| <= absolute * scale + relative * |want| as bounds in the output's own type; integers are equal."""
+    """|got - want| <= absolute * scale + relative * |want| as bounds in the output's own type.
+
+    Integers are equal, and so are infinities.
+    """
     if np.issubdtype(np.dtype(dtype), np.integer):
         exact = want.astype(dtype)
         return Expected(want, exact, exact)
-    room = np.abs(want)
-    room *= tolerance.relative
-    room += tolerance.absolute * scale
-    return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype), not room.any())
+    room = np.where(np.isinf(want), 0.0, np.abs(want))
+    with np.errstate(over="ignore"):  # what is too large for the type is infinite in it
+        room *= tolerance.relative
+        room += tolerance.absolute * scale
+        return Expected(want, (want - room).astype(dtype), (want + room).astype(dtype), not room.any())
 
 
 class InputSet:

@@ -12,6 +12,7 @@ from foretell.kernels.task import Arrays, Sizes, Task, Tensor, Tolerance, Worklo
 _TOLERANCE = Tolerance(
     1e-4, 5e-4, "float32 sums of up to 1024 products in any order; the sums are about 30 and may cancel to near 0"
 )
+_PRECISION = "products of fewer bits are right as long as every sum is within the tolerance"
 
 
 def _matmul(arrays: Arrays, _: Sizes) -> tuple[NDArray[Any], ...]:
@@ -78,7 +79,7 @@ TASKS = (
     Task(
         name="matmul",
         family="matmul",
-        summary="C = A B for float32 matrices in row-major order",
+        summary=f"C = A B for float32 matrices in row-major order; {_PRECISION}",
         sizes=("m", "n", "k"),
         inputs=(Tensor("a", "float32", ("m", "k")), Tensor("b", "float32", ("k", "n"))),
         outputs=(Tensor("c", "float32", ("m", "n")),),
@@ -92,7 +93,7 @@ TASKS = (
     Task(
         name="batched_matmul",
         family="matmul",
-        summary="C[s] = A[s] B[s] for a stack of small float32 matrices",
+        summary=f"C[s] = A[s] B[s] for a stack of small float32 matrices; {_PRECISION}",
         sizes=("batch", "m", "n", "k"),
         inputs=(Tensor("a", "float32", ("batch", "m", "k")), Tensor("b", "float32", ("batch", "k", "n"))),
         outputs=(Tensor("c", "float32", ("batch", "m", "n")),),
@@ -106,7 +107,7 @@ TASKS = (
     Task(
         name="matmul_transposed",
         family="matmul",
-        summary="C = A Bᵀ for float32 matrices in row-major order: rows meet rows",
+        summary=f"C = A Bᵀ for float32 matrices in row-major order: rows meet rows; {_PRECISION}",
         sizes=("m", "n", "k"),
         inputs=(Tensor("a", "float32", ("m", "k")), Tensor("b", "float32", ("n", "k"))),
         outputs=(Tensor("c", "float32", ("m", "n")),),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from foretell.kernels.store.errors import StorageFailed, StorageFull
-from foretell.received import parsed
+from foretell.received import NotText, parsed
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _CRC_OPEN = b',"crc":"'
@@ -36,11 +36,16 @@ class RawFile(Protocol):
 
 
 def encode(record: Mapping[str, Any]) -> bytes:
-    """The line for a record, newline included. ValueError where a number is not finite: JSON has no word for it."""
+    """The line for a record, newline included.
+
+    Raises ValueError if a number is not finite, for which JSON has no word, and NotText for half a character.
+    """
+    what = record.get("event", "a record")
     try:
         body = json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()[:-1]
+    except UnicodeEncodeError:
+        raise NotText(repr(what)) from None
     except ValueError as error:
-        what = record.get("event", "a record")
         raise ValueError(f"{what!r} holds a number that is not finite and cannot be written down ({error})") from error
     return b'%b%b%08x"}\n' % (body, _CRC_OPEN, zlib.crc32(body))
 

@@ -18,6 +18,7 @@ from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.sizes import resized
 from foretell.kernels.tasks.texts import parsed, read_text, top_level_names
 from foretell.kernels.typed import all_text, typed
+from foretell.received import NotText
 from foretell.received_limits import SOURCE_MEMORY_BYTES, size_of, within_limits
 
 __all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
@@ -55,10 +56,18 @@ def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | 
         task = library.get(str(reference), device)
     else:
         with within_limits(reference, size_of(Path(reference)), SOURCE_MEMORY_BYTES):
-            task = _read(Path(reference))
+            task = _written(Path(reference))
     if sizes:
         task = resized(task, sizes)
     return cpu.examined(task) if task.kind == module.KIND and task.device_kind == "cpu" else task
+
+
+def _written(path: Path) -> Task:
+    """The task in a file or folder, whose texts can be kept in files again. Raises BadTask."""
+    try:
+        return _read(path)
+    except NotText as error:
+        raise BadTask(Refusal.NOT_READABLE, f"{path}: {error}", "texts of whole characters") from None
 
 
 def _read(path: Path) -> Task:

@@ -71,6 +71,8 @@ def read_shapes(answer: bytes, workloads: int, dtypes: Collection[str]) -> list[
     if len(found) != workloads:
         raise Forged(f"{len(found)} workloads instead of {workloads}")
     for each in found:
+        if not (each["inputs"] and each["outputs"]):
+            raise Forged("no inputs or no outputs")
         arrays = [*each["inputs"], *each["outputs"]]
         if any(len(shape) > MOST_DIMENSIONS for _, shape in arrays):
             raise Forged(f"an array of more than {MOST_DIMENSIONS} dimensions")

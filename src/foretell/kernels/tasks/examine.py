@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from foretell.kernels.device import Device
-from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload
-from foretell.kernels.tasks import gpumode, sizes
+from foretell.kernels.tasks import gpumode
+from foretell.kernels.tasks.fits import check_fits
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.runtime import Runtime, runtime_of
 from foretell.kernels.tasks.trees import bits, is_tensor, leaves, rebuilt, tensor_bytes_of
@@ -21,19 +21,13 @@ from foretell.kernels.tasks.trees import bits, is_tensor, leaves, rebuilt, tenso
 INPUT_COPIES = 2  # the judge's own and the lent one
 OUTPUT_COPIES = 7  # expected, two bounds, lent, as returned, and those of both programs
 BLANK = 113  # whole numbers where a result is to come
-_GIB = 1 << 30
 
 
 def check_size(task: Task, device: Device) -> None:
     """Raises BadTask if the task's data would not fit into the device's memory; says which sizes would."""
     if task.kind == "library":
         return
-    limit_bytes = int(TASK_LIMITS.memory_share * device.memory_bytes)
-    need_bytes = needed_bytes(task)
-    if need_bytes is None or need_bytes <= limit_bytes:
-        return
-    what = f"{task.name} needs about {_gib(need_bytes)} for its data, and {device.name} has {_gib(device.memory_bytes)}"
-    raise BadTask(Refusal.TOO_LARGE, what, f"at most {_gib(limit_bytes)}", _offer(task, limit_bytes))
+    check_fits(task, needed_bytes, device.memory_bytes, device.name)
 
 
 def needed_bytes(task: Task) -> int | None:
@@ -170,18 +164,6 @@ def _guarded(task: Task, workload: Workload, what: str, act: Any) -> Any:
         raise BadTask(Refusal.DOES_NOT_RUN, sentence, "code that runs on this device") from error
 
 
-def _offer(task: Task, limit_bytes: int) -> str:
-    """Sizes at which the task would fit, as an option to give."""
-    for name, value in sizes.adjustable(task):
-        smaller = value
-        while smaller > 1:
-            smaller //= 2
-            need_bytes = needed_bytes(sizes.resized(task, {name: smaller}))
-            if need_bytes is not None and need_bytes <= limit_bytes:
-                return f"--size {name}={smaller} (instead of {value}) needs {_gib(need_bytes)}"
-    return "use smaller sizes"
-
-
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
@@ -202,7 +184,3 @@ def _alike(one: Any, other: Any, tolerance: Tolerance) -> bool:
     if not one.is_floating_point():
         return bool(torch.equal(one, other))
     return bool(torch.allclose(one.float(), other.float(), tolerance.relative, tolerance.absolute, equal_nan=True))
-
-
-def _gib(size_bytes: int) -> str:
-    return f"{size_bytes / _GIB:.3g} GiB" if size_bytes >= _GIB else f"{size_bytes / (1 << 20):.3g} MiB"

@@ -16,6 +16,7 @@ from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text
+from foretell.received import name_as_text
 
 KIND = "gpumode"
 FILE = "reference.py"
@@ -36,7 +37,7 @@ def read(path: Path, source: str) -> Task:
         what = f"there is no {LISTED} beside {path}"
         raise BadTask(Refusal.NO_WORKLOADS, what, "a folder with reference.py and task.yml")
     about = read_yaml(read_text(listed), str(listed))
-    name = folder.resolve().name
+    name = name_as_text(folder.resolve().name)
     return from_texts({FILE: source, **_beside(about, folder)}, name, about)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, top_level_names
+from foretell.received import name_as_text
 
 KIND = "kernelbench"
 FILE = "problem.py"
@@ -46,4 +47,4 @@ def from_text(source: str, name: str) -> Task:
 
 def read(path: Path, source: str) -> Task:
     """The problem in a file whose text was read before."""
-    return from_text(source, path.stem)
+    return from_text(source, name_as_text(path.stem))

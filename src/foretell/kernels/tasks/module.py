@@ -18,6 +18,7 @@ from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import constants, parsed, read_text, top_level_names
+from foretell.received import name_as_text
 
 KIND = "module"
 FILE = "module.py"
@@ -36,7 +37,7 @@ def read(path: Path, source: str) -> Task:
     cpp = given.get("cpp")
     if isinstance(cpp, str) and "\n" not in cpp.strip() and cpp.strip().endswith((".cpp", ".cc", ".cxx")):
         cpp = read_text(path.parent / Path(cpp.strip()).name)
-    return from_texts({FILE: source} | ({CPP_FILE: cpp} if isinstance(cpp, str) else {}), path.stem)
+    return from_texts({FILE: source} | ({CPP_FILE: cpp} if isinstance(cpp, str) else {}), name_as_text(path.stem))
 
 
 def from_texts(files: Mapping[str, str], name: str) -> Task:

@@ -19,40 +19,6 @@
 #include <linux/landlock.h>
 #endif
 
-struct SystemCall {
-    int number;
-    const char* name;
-};
-
-// Names for the system calls that a hostile or careless kernel is likely to try. The numbers come from this machine's
-// headers, because they differ between architectures; newer architectures lack the older calls.
-static const SystemCall g_named_calls[] = {
-#ifdef SYS_open
-    {SYS_open, "open for writing"}, {SYS_creat, "creat"}, {SYS_mkdir, "mkdir"}, {SYS_rmdir, "rmdir"},
-    {SYS_rename, "rename"}, {SYS_link, "link"}, {SYS_symlink, "symlink"}, {SYS_unlink, "unlink"},
-    {SYS_chmod, "chmod"}, {SYS_fork, "fork"}, {SYS_vfork, "vfork"},
-#endif
-#ifdef SYS_renameat
-    {SYS_renameat, "renameat"},
-#endif
-#ifdef SYS_setrlimit
-    {SYS_setrlimit, "setrlimit"},
-#endif
-    {SYS_openat, "openat for writing (a new file, or all of one)"}, {SYS_mkdirat, "mkdirat"}, {SYS_renameat2, "renameat2"},
-    {SYS_linkat, "linkat"}, {SYS_symlinkat, "symlinkat"}, {SYS_unlinkat, "unlinkat"}, {SYS_fchmodat, "fchmodat"},
-    {SYS_mount, "mount"}, {SYS_unshare, "unshare"}, {SYS_memfd_create, "memfd_create"},
-    {SYS_clone, "clone (a new process, or vfork)"}, {SYS_execve, "execve"}, {SYS_kill, "kill"}, {SYS_tkill, "tkill"},
-    {SYS_tgkill, "tgkill (another process, or to stop or go on)"}, {SYS_ptrace, "ptrace"}, {SYS_setsid, "setsid"},
-    {SYS_setpgid, "setpgid"}, {SYS_prlimit64, "prlimit64 (to set)"}, {SYS_process_vm_readv, "process_vm_readv"},
-    {SYS_process_vm_writev, "process_vm_writev"}, {SYS_socket, "socket"}, {SYS_socketpair, "socketpair"},
-    {SYS_connect, "connect"}, {SYS_bind, "bind"}, {SYS_listen, "listen"}, {SYS_sendto, "sendto"},
-    {SYS_io_uring_setup, "io_uring_setup"}, {SYS_rt_sigaction, "sigaction (of SIGCONT)"},
-};
-
-void print_call_names() {
-    for (const SystemCall& call : g_named_calls) printf("%d %s\n", call.number, call.name);
-}
-
 void close_files(const char* object) {
 #if __has_include(<linux/landlock.h>)
     struct landlock_ruleset_attr attributes = {};
@@ -123,7 +89,8 @@ bool close_calls(bool serial, const char* memory, size_t memory_bytes) {
     add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
     // What the runtime libraries ask without needing an answer. Which pages of a file are in memory would be a way to
     // pass words on to the next process.
-    const int harmless[] = {SYS_mincore, SYS_ioctl, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam};
+    const int harmless[] = {SYS_mincore, SYS_ioctl, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam,
+                            SYS_mlockall, SYS_munlockall};
     for (int number : harmless) {
         add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
         add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
@@ -138,6 +105,9 @@ bool close_calls(bool serial, const char* memory, size_t memory_bytes) {
     };
     const unsigned allow = SECCOMP_RET_ALLOW, trap = SECCOMP_RET_TRAP, ignore = SECCOMP_RET_ERRNO;
     by_argument(SYS_prlimit64, 2, BPF_JEQ, 0, allow, trap);                    // limits may be read, not set
+#ifdef SYS_alarm
+    by_argument(SYS_alarm, 0, BPF_JEQ, 0, allow, trap);  // an alarm may be called off, not set
+#endif
     // A thread that waits for one it has vforked cannot be stopped, and with it the process never is.
     add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
     add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(0)));

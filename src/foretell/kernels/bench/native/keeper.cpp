@@ -3,7 +3,6 @@
 // answer is that it stops.
 //
 //   keeper OBJECT COMMAND_FD REPLY_FD REPORT_FD MEMORY_FD MEMORY_BYTES ADDRESS_LIMIT_BYTES THREADS GROUP_FD ...
-//   keeper                                prints the names of forbidden system calls, and does nothing else
 //
 //   A n off len writable ... m size ...   arguments of the next calls: n buffers, then m sizes  -> "a"
 //   C                                     call the kernel once                                   -> "c"
@@ -182,10 +181,6 @@ static void flush_caches() {
 }
 
 int main(int argc, char** argv) {
-    if (argc == 1) {
-        print_call_names();
-        return 0;
-    }
     if (argc < 9) return 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int commands = atoi(argv[2]), report = atoi(argv[4]), memory = atoi(argv[5]);

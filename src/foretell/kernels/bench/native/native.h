@@ -51,6 +51,3 @@ constexpr uint64_t GATE = 1ULL << 32;
 // process itself, so that every call ends on the runner's way back, as the empty one does, and cannot change how `memory`
 // is mapped but for its protection. False if there is none.
 bool close_calls(bool serial, const char* memory, size_t memory_bytes);
-
-// Prints the system calls that a hostile or careless kernel is likely to try, one to a line: "NUMBER NAME".
-void print_call_names();

@@ -2,8 +2,8 @@
 // obeys its keeper. It judges nothing and times nothing; its answer to an order is that it stops.
 //
 // If it has to die it says why, in one line: "s NUMBER" (forbidden system call),
-// "g OFFSET SIGNAL" (touched judge memory it may not), "v ADDRESS SIGNAL" (any other bad access), "r" (left registers of
-// its caller changed), "e TEXT" (could not load).
+// "g OFFSET SIGNAL" (touched judge memory it may not), "b" (touched judge memory while it was arranged, between calls),
+// "v ADDRESS SIGNAL" (any other bad access), "r" (left registers of its caller changed), "e TEXT" (could not load).
 #include "native.h"
 
 #include <dlfcn.h>
@@ -33,10 +33,12 @@ static void on_fault(int number, siginfo_t* info, void*) {
     int n;
     if (number == SIGSYS)
         n = snprintf(line, sizeof line, "s %d\n", info->si_syscall);
-    else if (address >= g_setting.memory && address < g_setting.memory + g_setting.memory_bytes)
-        n = snprintf(line, sizeof line, "g %lld %d\n", (long long)(address - g_setting.memory), number);
-    else
+    else if (address < g_setting.memory || address >= g_setting.memory + g_setting.memory_bytes)
         n = snprintf(line, sizeof line, "v %lld %d\n", (long long)(intptr_t)address, number);
+    else if (g_setting.control->command == ARRANGE)
+        n = snprintf(line, sizeof line, "b\n");
+    else
+        n = snprintf(line, sizeof line, "g %lld %d\n", (long long)(address - g_setting.memory), number);
     say(line, n);
     _exit(4);
 }
