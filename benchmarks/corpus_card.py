@@ -36,8 +36,8 @@ def _what(data: Mapping[str, Any]) -> list[str]:
         "| `written/TASK/` | the language model's kernels as files, ten for each of 80 operations |",
         "| `real_kernels.parquet`, `real_labels.parquet`, `real_steps.parquet` | kernels that language models wrote "
         "for other problems, and how they were measured: [docs/real_kernels.md](../docs/real_kernels.md) |",
-        "| `shared_labels.parquet` | how kernels that others published were measured again, by the ids of their rows; their "
-        "texts are not here: [docs/real_kernels.md](../docs/real_kernels.md#kernels-of-others) |",
+        "| `shared_labels.parquet` | how kernels that others published were measured again, by the ids of their rows; "
+        "their texts are not here: [docs/real_kernels.md](../docs/real_kernels.md#kernels-of-others) |",
         "",
         "A row is one program with its source, how it ended, its speedup over a reference with a 95 % interval, "
         "times per",
