@@ -21,11 +21,15 @@ SECONDS, BYTES_PER_SECOND, MOST_SECONDS = 30.0, 100_000, 900.0
 MEMORY_BYTES, MEMORY_PER_BYTE, MOST_MEMORY_BYTES = 4 << 30, 64, 32 << 30
 SOURCE_MEMORY_BYTES = 512 << 20  # for tasks, which are texts: nothing is imported for them that maps much memory
 PLAN_MEMORY_BYTES = 1 << 30
-_AGAIN_S = 1.0  # should whoever reads have caught it
+_AGAIN_S = 1.0  # should it have been raised where nothing can be, such as in a finalizer
 
 
 class TooMuchWork(BadFile):
     """Something received that takes far longer or far more memory to read than anything of its size."""
+
+
+class _Over(BaseException):
+    """The time is over. No reader takes it for something that is wrong with one part of what it reads."""
 
 
 @contextmanager
@@ -42,19 +46,27 @@ def within_limits(name: object, size: int, memory_bytes: int | None = None) -> I
     memory = min(MOST_MEMORY_BYTES, (memory_bytes or MEMORY_BYTES) + MEMORY_PER_BYTE * size)
 
     too_long = TooMuchWork(f"{name} takes more than {seconds:.0f} s, which nothing of its size should")
-    is_over = False
+    is_over, is_inside = False, True
 
     def over(number: int, frame: FrameType | None) -> None:
         nonlocal is_over
         is_over = True
-        raise too_long
+        if is_inside:
+            raise _Over
 
     former_handler = signal.signal(signal.SIGVTALRM, over)
     former_memory = resource.getrlimit(resource.RLIMIT_AS)
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN_S)
-        _limit_memory(memory, former_memory)
-        yield
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN_S)
+            _limit_memory(memory, former_memory)
+            yield
+        finally:
+            is_inside = False
+        if is_over:
+            raise too_long
+    except _Over:
+        raise too_long from None
     except MemoryError:
         raise TooMuchWork(f"{name} takes more than {memory >> 20} MiB, which nothing of its size should") from None
     except Exception:

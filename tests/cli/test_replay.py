@@ -222,7 +222,7 @@ def test_a_small_table_of_very_many_configurations_ends(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few bytes in a file may be a million configurations, each of which becomes a candidate."""
-    path = _grid(tmp_path, 1000, 60)
+    path = _grid(tmp_path, 500, 100)
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(received_limits, "SECONDS", 0.5)
     done = invoke("replay", path, "--jobs", "1", "--seeds", "1")

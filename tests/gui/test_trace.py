@@ -56,7 +56,7 @@ def test_every_step_is_there(tmp_path: Path) -> None:
     assert miss.judgement is not None and miss.judgement.p_bad == 0.9
     assert miss.judgement.error is ErrorClass.GROUNDING and miss.judgement.evidence == {"gap_px": 9.0}
     assert hit.proposal == HIT and not hit.intervened
-    assert first.executed == (HIT.actions[0].to_dict(),) and "focus" in first.effect
+    assert first.executed == (HIT.actions[0],) and "focus" in first.effect
     assert first.achieved == ("what was clicked at (100, 120) has the focus",)
     assert second.rounds[0].history.count == 1 and second.rounds[0].history.achieved == first.achieved
     outcome = told.episodes[0].outcome

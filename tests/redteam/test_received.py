@@ -437,6 +437,6 @@ def test_files_without_content_that_a_job_leaves_are_not_kept(tmp_path: Path) ->
 def test_what_a_builder_answers_has_bounds() -> None:
     """It may be foreign code's word: a long one is cut, one of very many values is not read."""
     plain = {"status": "compile_error", "message": "x" * 1_000_000, "features": {}}
-    assert len(_read(json.dumps(plain).encode(), 1.0).message) <= MESSAGE_CHARACTERS
-    forged = _read(json.dumps(plain | {"beside": [{}] * 200_000}).encode(), 1.0)
+    assert len(_read(json.dumps(plain).encode()).message) <= MESSAGE_CHARACTERS
+    forged = _read(json.dumps(plain | {"beside": [{}] * 200_000}).encode())
     assert forged.status is Status.CHEAT

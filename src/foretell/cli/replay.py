@@ -190,7 +190,7 @@ def replay(
     }
     began = time.monotonic()
     runs, interrupted = _replayed(chosen, contending, seeds, effort, jobs or len(os.sched_getaffinity(0)))
-    if not runs:
+    if interrupted and not runs:
         raise KeyboardInterrupt
     told = Comparison(settings, facts, tuple(runs), len(chosen) * len(contending) * seeds)
     written = _write(told, out) if out is not None else []

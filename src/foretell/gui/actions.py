@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Literal
+
+from foretell.gui.fields import is_a_or_none, number, texts
 
 Platform = Literal["web", "desktop", "mobile"]
 
@@ -116,10 +118,25 @@ class Action:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Action:
-        fields = dict(data)
-        fields["kind"] = Kind(fields["kind"])
-        for name in ("point", "to"):
-            if fields.get(name) is not None:
-                fields[name] = Point(**fields[name])
-        fields["keys"] = tuple(fields.get("keys", ()))
-        return Action(**fields)
+        """What `to_dict` wrote; LookupError, TypeError or ValueError if a field is not what it must be."""
+        if unknown := set(data) - _FIELDS:
+            raise TypeError(f"an action has no {', '.join(sorted(unknown))}")
+        seconds = data.get("seconds")
+        return Action(
+            kind=Kind(data["kind"]),
+            point=_point(data.get("point")),
+            to=_point(data.get("to")),
+            text=is_a_or_none(str, data.get("text")),
+            keys=texts(data.get("keys", [])),
+            dx=number(data.get("dx", 0.0)),
+            dy=number(data.get("dy", 0.0)),
+            seconds=None if seconds is None else number(seconds),
+            success=is_a_or_none(bool, data.get("success")),
+        )
+
+
+_FIELDS = frozenset(field.name for field in fields(Action))
+
+
+def _point(data: Mapping[str, Any] | None) -> Point | None:
+    return None if data is None else Point(number(data["x"]), number(data["y"]))

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from foretell.gui.actions import Action
+from foretell.gui.fields import is_a, is_a_or_none, texts
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.observation import Observation, Pixels, Proposal
@@ -24,7 +25,7 @@ from foretell.received import MOST_BYTES, BadFile, open_plain, read_json_lines, 
 
 Split = Literal["train", "held_out"]
 FILE = "proposals.jsonl"
-MOST_PIXELS = 1 << 26  # twice an 8K screen
+MOST_PIXELS = 1 << 25  # an 8K screen
 
 
 class DatasetError(ValueError):
@@ -89,7 +90,7 @@ class Row:
                 bad=data["label"] == "bad",
                 error=None if data.get("error") is None else ErrorClass(data["error"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise DatasetError(f"a recorded proposal cannot be read: {error}") from error
 
     def observation(self, folder: Path) -> Observation:
@@ -113,7 +114,8 @@ def proposal_to_dict(proposal: Proposal) -> dict[str, Any]:
 
 def proposal_from_dict(data: Mapping[str, Any]) -> Proposal:
     actions = tuple(Action.from_dict(action) for action in data["actions"])
-    return Proposal(actions, data.get("intent"), data.get("raw", ""), data.get("fault"))
+    intent, fault = is_a_or_none(str, data.get("intent")), is_a_or_none(str, data.get("fault"))
+    return Proposal(actions, intent, is_a(str, data.get("raw", "")), fault)
 
 
 def history_to_dict(history: History) -> dict[str, Any]:
@@ -126,11 +128,16 @@ def history_to_dict(history: History) -> dict[str, Any]:
 
 def history_from_dict(data: Mapping[str, Any]) -> History:
     steps = tuple(
-        Step(Action.from_dict(step["action"]), step["screen"], bool(step["changed"]), step.get("intent"))
+        Step(
+            Action.from_dict(step["action"]),
+            is_a(str, step["screen"]),
+            bool(step["changed"]),
+            is_a_or_none(str, step.get("intent")),
+        )
         for step in data.get("steps", ())
     )
     count = int(data.get("count", len(steps)))
-    return History(tuple(data.get("achieved", ())), data.get("effect", ""), steps, count)
+    return History(texts(data.get("achieved", [])), is_a(str, data.get("effect", "")), steps, count)
 
 
 def _is_finite(value: Any) -> bool:

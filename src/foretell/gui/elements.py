@@ -24,6 +24,7 @@ _THIN, _THICK = 9, 21  # bounds on the least width of a patch of ground, in pixe
 _LETTER_HEIGHT = (4, 120)  # pixels
 _PAGE_SHARE = 0.3  # a patch that covers more of the picture is the page itself
 _SMALL = 66  # the longest side of a checkbox or a radio button, in pixels
+_MOST_LINES = 4096  # looked at, the largest: a screen full of the smallest table that can be read has fewer
 _ROUND = (0.68, 0.86)  # a disc fills pi/4 of its box
 
 
@@ -234,9 +235,9 @@ def _lines(
 
 
 def _merged(boxes: list[Box], typical: float) -> list[Box]:
-    """Dots and accents joined to the line that they stand over; crumbs dropped."""
+    """Dots and accents joined to the line that they stand over; crumbs and what is beyond _MOST_LINES dropped."""
     done: list[Box] = []
-    for box in sorted(boxes, key=lambda b: -b[2] * b[3]):
+    for box in sorted(boxes, key=lambda b: -b[2] * b[3])[:_MOST_LINES]:
         x, y, w, h = box
         host = next(
             (

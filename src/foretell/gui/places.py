@@ -27,6 +27,7 @@ _PANEL_SHARE = 0.12  # of the picture: a larger box is a panel, not a control
 _BLANK = 80  # pixels of nothing after a label that may be a field
 _CLOSE = 0.2  # of their height: letters that stand closer belong to one word
 _ALIGNED, _ENTRIES = 3, 4  # pixels that entries of a list may be apart at the left; the fewest that make one
+_ROWS_AT_ONCE = 256  # that are compared with all boxes
 _TALL = 140  # pixels: a taller box is no button
 _LATIN = 0x250  # letters below this are Latin ones
 _FOREIGN_LINES = 3  # lines in other letters that make a page one of that script
@@ -153,9 +154,12 @@ def as_rows(found: list[Place]) -> list[Place]:
 def _nexts(rows: list[Box], boxes: list[Box]) -> list[float]:
     """For each row, the column where the first of some boxes begins beside it, after its end; inf where none does."""
     left, top, _, tall = np.array(boxes, dtype=np.int64).reshape(len(boxes), 4).T
-    x, y, w, h = np.array(rows, dtype=np.int64).reshape(len(rows), 4, 1).transpose(1, 0, 2)
-    beside = (x + w <= left) & (top < y + h) & (y < top + tall)
-    found: list[float] = np.where(beside, left, np.inf).min(axis=1, initial=np.inf).tolist()
+    found: list[float] = []
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        x, y, w, h = np.array(some, dtype=np.int64).reshape(len(some), 4, 1).transpose(1, 0, 2)
+        beside = (x + w <= left) & (top < y + h) & (y < top + tall)
+        found += np.where(beside, left, np.inf).min(axis=1, initial=np.inf).tolist()
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -16,16 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
+from foretell.gui.actions import Action
 from foretell.gui.dataset import history_from_dict, load_image, proposal_from_dict, save_image
+from foretell.gui.fields import is_a, number, texts
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
 from foretell.gui.verdict import Reason
 from foretell.received import MOST_JSON_BYTES, inside, open_plain, parsed, read_plain
-
-T = TypeVar("T")
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
@@ -128,7 +127,7 @@ class TraceStep:
     goal: str
     platform: str
     rounds: tuple[Round, ...]
-    executed: tuple[Mapping[str, Any], ...] | None = None
+    executed: tuple[Action, ...] | None = None
     effect: str = ""
     achieved: tuple[str, ...] = ()
     after: str | None = None
@@ -231,23 +230,23 @@ class _Open:
         match event["event"]:
             case "proposed":
                 if not self.steps or self.steps[-1]["step"] != event["step"] or "executed" in self.steps[-1]:
-                    new = {"step": _is(int, event["step"]), "platform": _is(str, event["platform"])}
-                    new["goal"] = _is(str, event["goal"])
-                    self.steps.append(new | {"rounds": (), "t": _number(event["t"])})
+                    new = {"step": is_a(int, event["step"]), "platform": is_a(str, event["platform"])}
+                    new["goal"] = is_a(str, event["goal"])
+                    self.steps.append(new | {"rounds": (), "t": number(event["t"])})
                 self.steps[-1]["rounds"] += (_round(event),)
             case "executed" if self.steps:
-                self.steps[-1]["executed"] = tuple(_is(dict, action) for action in event["actions"])
+                self.steps[-1]["executed"] = tuple(map(Action.from_dict, event["actions"]))
             case "effect" if self.steps:
-                achieved = tuple(_is(str, one) for one in event["achieved"])
-                self.steps[-1] |= {"effect": _is(str, event["effect"]), "achieved": achieved}
+                achieved = texts(event["achieved"])
+                self.steps[-1] |= {"effect": is_a(str, event["effect"]), "achieved": achieved}
                 self.steps[-1]["after"] = _pictures(event).get("after")
             case "fault":
-                _is(int, event.get("step", 0))
-                _is(str, event.get("where", "")), _is(str, event.get("message", ""))
+                is_a(int, event.get("step", 0))
+                is_a(str, event.get("where", "")), is_a(str, event.get("message", ""))
                 self.faults.append(event)
             case "end":
                 if event.get("outcome") is not None:
-                    _is(dict, event["outcome"])
+                    is_a(dict, event["outcome"])
                 self.outcome = event
 
     def is_over_at(self, event: dict[str, Any]) -> bool:
@@ -259,13 +258,13 @@ class _Open:
 
 def _folded(folder: Path, path: Path, events: list[dict[str, Any]], torn: bool) -> Trace:
     episodes = [_Open()]
-    for number, event in enumerate(events, 1):
+    for at, event in enumerate(events, 1):
         try:
             if episodes[-1].is_over_at(event):
                 episodes.append(_Open())
             episodes[-1].take(event)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise TraceError(f"{path}, line {number} is no event of a guard ({error!r})") from error
+            raise TraceError(f"{path}, line {at} is no event of a guard ({error!r})") from error
     found = (
         Episode(tuple(TraceStep(**step) for step in one.steps), one.outcome, tuple(one.faults))
         for one in episodes
@@ -279,26 +278,14 @@ def _round(event: Mapping[str, Any]) -> Round:
     judgement = None
     if said is not None:
         error = None if said["error"] is None else ErrorClass(said["error"])
-        explanation = _is(str, said["explanation"])
-        judgement = Judgement(_number(said["p_bad"]), error, explanation, dict(said["evidence"]))
+        explanation = is_a(str, said["explanation"])
+        judgement = Judgement(number(said["p_bad"]), error, explanation, dict(said["evidence"]))
     proposal, history = proposal_from_dict(event["proposal"]), history_from_dict(event["history"])
-    verdict, critic = _is(dict, event["verdict"]), _is(str, event["critic"])
-    return Round(proposal, history, judgement, verdict, critic, _number(event["seconds"]), _pictures(event))
+    verdict, critic = is_a(dict, event["verdict"]), is_a(str, event["critic"])
+    if verdict.get("threshold") is not None:
+        number(verdict["threshold"])
+    return Round(proposal, history, judgement, verdict, critic, number(event["seconds"]), _pictures(event))
 
 
 def _pictures(event: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _is(str, picture) for name, picture in _is(dict, event["images"]).items()}
-
-
-def _number(value: Any) -> float:
-    """The value, if it is a finite number; TypeError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError(f"{value!r} where a number belongs")
-    return float(value)
-
-
-def _is(kind: type[T], value: Any) -> T:
-    """The value, if it is of that type; TypeError otherwise."""
-    if not isinstance(value, kind):
-        raise TypeError(f"a {type(value).__name__} where a {kind.__name__} belongs")
-    return value
+    return {name: is_a(str, picture) for name, picture in is_a(dict, event["images"]).items()}

@@ -14,6 +14,9 @@ class TaskLimits:
     or about `bytes_per_call`. Of a table of recorded workloads at most
     `timed_workloads` are timed and `checked_workloads` more only checked; a task with more than `listed_workloads`
     of its own is refused. A task whose data needs more than `memory_share` of a device's memory is too large for it.
+
+    A task that is read from its `spec` has `listed_tensors` inputs or outputs and `listed_sizes` sizes at most; the
+    sides of all its tensors at all its workloads are `listed_sides` at most, of `side_characters` characters together.
     """
 
     call_timeout_s: float = 60.0
@@ -23,6 +26,10 @@ class TaskLimits:
     checked_workloads: int = 4
     listed_workloads: int = 128
     memory_share: float = 0.9
+    listed_tensors: int = 256
+    listed_sizes: int = 256
+    listed_sides: int = 1 << 15
+    side_characters: int = 1 << 18
 
 
 TASK_LIMITS = TaskLimits()

@@ -13,7 +13,7 @@ import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from foretell.received import check_text
@@ -35,9 +35,10 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 MOST_CHARACTERS, MOST_SIZE = 200, 1 << 63
+_PARSED = 512  # expressions whose trees are kept; one of the longest takes 60 kB
 
 
-@cache
+@lru_cache(maxsize=_PARSED)
 def _parsed(expression: str) -> ast.expr:
     return ast.parse(expression, mode="eval").body
 
@@ -45,7 +46,7 @@ def _parsed(expression: str) -> ast.expr:
 def evaluate_size(expression: str | int, sizes: Sizes) -> int:
     """Value of a dimension: an integer, a size name, or + - * // over those (`"height - taps + 1"`)."""
     if isinstance(expression, int):
-        return expression
+        return _bounded(expression, expression)
     if len(expression) > MOST_CHARACTERS:
         raise ValueError(f"a dimension of {len(expression)} characters; at most {MOST_CHARACTERS} are read")
 
@@ -55,13 +56,16 @@ def evaluate_size(expression: str | int, sizes: Sizes) -> int:
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return node.value
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            value = _OPERATORS[type(node.op)](walk(node.left), walk(node.right))
-            if abs(value) > MOST_SIZE:
-                raise ValueError(f"the dimension {expression!r} is beyond 64 bits")
-            return value
+            return _bounded(_OPERATORS[type(node.op)](walk(node.left), walk(node.right)), expression)
         raise ValueError(f"cannot read the dimension {expression!r}: use size names, integers and + - * //")
 
-    return walk(_parsed(expression))
+    return _bounded(walk(_parsed(expression)), expression)
+
+
+def _bounded(value: int, expression: str | int) -> int:
+    if abs(value) > MOST_SIZE:
+        raise ValueError(f"the dimension {str(expression)[:MOST_CHARACTERS]} is beyond 64 bits")
+    return value
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,8 @@ class Task:
                 )
         if not self.workloads:
             raise ValueError(f"task {self.name}: at least one timed workload is needed")
+        if not self.references:
+            raise ValueError(f"task {self.name}: at least one reference is needed")
         texts = (self.name, self.family, self.summary, self.sizes, self.tolerance.reason)
         groups = (*map(vars, self.workloads), *map(vars, self.extra), *map(vars, self.inputs), *map(vars, self.outputs))
         check_text((texts, groups, dict(self.references), dict(self.files)), "the task or a file of it")
@@ -263,7 +269,7 @@ class Task:
         """Fewest bytes any implementation must move through memory at these sizes."""
         if self.least_bytes_override is not None:
             return self.least_bytes_override(sizes)
-        return float(sum(tensor_bytes(tensor, sizes) for tensor in (*self.inputs, *self.outputs)))
+        return float(sum(self._bytes_at(sizes)))
 
     def certain_bytes(self, sizes: Sizes) -> float:
         """Bytes that no right implementation can do without, by a wide margin: less than that is too fast to be true.
@@ -272,7 +278,19 @@ class Task:
         """
         if not self.files:
             return self.least_bytes(sizes) / 2
-        return float(sum(tensor_bytes(tensor, sizes) for tensor in self.outputs)) / 2
+        return float(self._bytes_at(sizes)[1]) / 2
+
+    def _bytes_at(self, sizes: Sizes) -> tuple[int, int]:
+        """Bytes of all inputs and of all outputs: worked out once for each workload, of which every forecast asks."""
+        key = tuple(sizes.items())
+        if key not in self._bytes:
+            inputs, outputs = (sum(tensor_bytes(t, sizes) for t in each) for each in (self.inputs, self.outputs))
+            self._bytes[key] = inputs, outputs
+        return self._bytes[key]
+
+    @cached_property
+    def _bytes(self) -> dict[tuple[tuple[str, int], ...], tuple[int, int]]:
+        return {}
 
     def _file_of(self, source: str) -> str:
         return next(name for name, text in self.files.items() if text == source)
@@ -282,6 +300,8 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
+FILLS = frozenset({"normal", "wide", "uniform", "positive"})
+INDEX = "index:"
 ITEM_BYTES: Mapping[str, int] = {
     "float64": 8,
     "int64": 8,
@@ -308,10 +328,8 @@ def tensor_bytes(tensor: Tensor, sizes: Sizes) -> int:
 def fill_array(tensor: Tensor, sizes: Sizes, rng: np.random.Generator) -> NDArray[Any]:
     """Draw an input array as `tensor.fill` says."""
     shape = tensor.dims(sizes)
-    if tensor.fill.startswith("index:"):
-        return rng.integers(0, evaluate_size(tensor.fill.removeprefix("index:"), sizes), size=shape).astype(
-            tensor.dtype
-        )
+    if tensor.fill.startswith(INDEX):
+        return rng.integers(0, evaluate_size(tensor.fill.removeprefix(INDEX), sizes), size=shape).astype(tensor.dtype)
     if tensor.fill == "normal":
         return rng.standard_normal(shape, dtype="float32").astype(tensor.dtype, copy=False)
     if tensor.fill == "wide":

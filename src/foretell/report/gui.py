@@ -113,14 +113,13 @@ def steps_of(trace: Trace, number: int = 0, pictures: Pictures | None = None) ->
     for at, step in enumerate(steps, 1):
         proposals = tuple(_proposal(pictures, round_) for round_ in step.rounds)
         last = at == len(steps)
-        done = [Action.from_dict(action) for action in step.executed or ()]
         found.append(
             StepView(
                 key=str(before + at),
                 number=step.step + 1,
                 shade=_shade(step),
                 proposals=proposals,
-                executed=", then ".join(map(action_words, done)),
+                executed=", then ".join(map(action_words, step.executed or ())),
                 effect=step.effect,
                 achieved=step.achieved,
                 after=pictures(step.after) if last else "",

@@ -111,7 +111,20 @@ def test_a_time_that_cannot_be_is_refused(time: float) -> None:
 def test_points_are_within_bounds_and_tell_all_rows_apart() -> None:
     points = encode(PARAMETERS, CODES)
     assert points.features.min() == 0.0 and points.features.max() == 1.0
-    assert len(np.unique(points.features, axis=0)) == len(CODES)
+    assert len(np.unique(np.column_stack([points.features, points.words]), axis=0)) == len(CODES)
+
+
+def test_texts_are_compared_as_if_each_had_a_column() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, (40, 3))
+    points = encode(dict.fromkeys("abc", ("u", "v", "w", "x", "y")), codes)
+    columns = np.eye(5)[codes].reshape(40, 15)
+    assert points.width == 15 and points.features.shape[1] == points.basis.shape[1] == 0
+    assert points.variances() == pytest.approx((columns**2).sum(axis=1))
+    assert points.covariances(7) == pytest.approx(columns @ columns[7])
+    assert points.squared_distances(7) == pytest.approx(((columns - columns[7]) ** 2).sum(axis=1))
+    between = ((columns[:3, None] - columns[None, 5:9]) ** 2).sum(axis=2)
+    assert points.squared_between(np.arange(3), np.arange(5, 9)) == pytest.approx(between)
 
 
 def test_round_numbers_are_known_for_what_they_are() -> None:

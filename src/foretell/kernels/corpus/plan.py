@@ -14,6 +14,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -55,13 +56,21 @@ class Item:
 
     def definition(self, kind: str) -> Task:
         """The task, at the sizes of a kind of device; UnknownTask, or BadTask if its spec makes no sense."""
+        own = self.own_task
+        if isinstance(own, BadTask):
+            raise own
+        return own or get(self.task, kind)
+
+    @cached_property
+    def own_task(self) -> Task | BadTask | None:
+        """The task of its spec, or why there is none; None for a task of the library."""
         if self.spec is None:
-            return get(self.task, kind)
+            return None
         try:
             return from_spec(self.spec)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             what = f"the task {self.task!r} of the plan cannot be read: {type(error).__name__}: {error}"
-            raise BadTask(Refusal.NOT_A_TASK, what, "a task as foretell data plan writes it") from error
+            return BadTask(Refusal.NOT_A_TASK, what, "a task as foretell data plan writes it")
 
     def candidate(self, written: Path = WRITTEN) -> Candidate:
         """The candidate itself; OSError, KeyError, TypeError or ValueError if its file or template has no such one."""
@@ -148,7 +157,7 @@ def write_plan(path: Path, items: Iterable[Item]) -> int:
 def read_plan(path: Path) -> Iterator[Item]:
     """The items of a plan, in order; ValueError if the file is not a plan or inflates beyond a stated size."""
     try:
-        left = MOST_VALUES
+        left, former = MOST_VALUES, None
         with os.fdopen(open_plain(path), "rb") as packed, gzip.open(packed, "rb") as file:
             most = min(MOST_PLAN_BYTES, FEW_PLAN_BYTES + TIMES_FILE * os.fstat(packed.fileno()).st_size)
             while line := file.readline(MOST_LINE_BYTES + 1):
@@ -157,7 +166,11 @@ def read_plan(path: Path) -> Iterator[Item]:
                 left -= values_in(line)
                 if left < 0:
                     raise ValueError(f"more than {MOST_VALUES:,} values")
-                yield _item(parsed(line))
+                item = _item(parsed(line))
+                if former is None or item.task != former.task:
+                    _ = item.own_task  # made here, within the limits of who reads; of a run it is that of the first
+                former = item
+                yield item
     except (ValueError, KeyError, OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
             raise

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def shingles(text: str) -> NDArray[np.int64]:
     return np.unique(mixed)
 
 
-@cache
+@lru_cache(maxsize=1 << 16)
 def _code(token: str) -> int:
     return zlib.crc32(token.encode()) % _PRIME
 

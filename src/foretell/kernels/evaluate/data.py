@@ -17,6 +17,7 @@ from foretell.kernels.evaluate import foreign, pools
 from foretell.kernels.evaluate.controls import Past
 from foretell.kernels.evaluate.pools import BadTable, Pool, Tier
 from foretell.kernels.measurement import Status
+from foretell.kernels.task import Task
 from foretell.received import BadFile, read_json
 from foretell.received_limits import size_of, within_limits
 from foretell.received_table import column_names, read_table, rows_of
@@ -32,13 +33,15 @@ _KNOWN = "corpus_*.parquet, one table of that schema, or one with the columns of
 class Data:
     """Rows of one schema: the corpus's own, or (`foreign`) that of kernels measured elsewhere.
 
-    `parts` names the problems (`split_group`) of each split of a foreign table that was split by a file.
+    `parts` names the problems (`split_group`) of each split of a foreign table that was split by a file; `own` are the
+    tasks of the rows that have a spec, by its text.
     """
 
     path: Path
     rows: Sequence[Mapping[str, Any]]
     foreign: bool
     parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    own: Mapping[str, Task] = field(default_factory=dict)
 
     @property
     def default_tier(self) -> Tier:
@@ -69,6 +72,11 @@ class Data:
             return (DEVELOPMENT,) if DEVELOPMENT in self.parts else ()
         return tuple(name for name in HELD_OUT if name in self.splits()) or (ALL,)
 
+    def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> Data:
+        """Some of the rows, with what belongs to them."""
+        specs = {row.get("spec") for row in rows}
+        return replace(self, rows=rows, own={text: task for text, task in self.own.items() if text in specs})
+
     def pools(self, split: str, tier: Tier) -> list[Pool]:
         """The pools of one split by name; BadTable where there is no such split."""
         if split not in self.splits():
@@ -77,7 +85,7 @@ class Data:
             rows = [row for row in self.rows if row.get("split_group") in self.parts[split]]
         else:
             rows = [row for row in self.rows if split in (ALL, self._part(row))]
-        return foreign.foreign_pools(rows, tier) if self.foreign else pools.corpus_pools(rows, tier)
+        return foreign.foreign_pools(rows, tier) if self.foreign else pools.corpus_pools(rows, tier, self.own)
 
     def past(self) -> Past:
         """How the training rows turned out, by kind of device; empty for a foreign table, which is all held out."""
@@ -110,7 +118,7 @@ def read(path: Path, parts: Path | None = None) -> Data:
     rows = [row for data in found for row in data.rows]
     if not rows:
         raise BadTable(f"there is no row in {path}", "one row for every candidate measured")
-    data = Data(path, rows, found[0].foreign)
+    data = Data(path, rows, found[0].foreign, own={text: task for each in found for text, task in each.own.items()})
     return data if parts is None else replace(data, parts=_parts(parts, data))
 
 
@@ -138,7 +146,10 @@ def _read_file(path: Path) -> Data:
                 _check_lengths(path, columns)
                 _check_optional(path, columns, foreign.OPTIONAL if is_foreign else ())
                 rows = rows_of(columns)
-                return Data(path, rows if is_foreign else checked(path, rows), is_foreign)
+                if is_foreign:
+                    return Data(path, rows, True)
+                rows = checked(path, rows)
+                return Data(path, rows, False, own=pools.own_tasks(row.get("spec") for row in rows))
     except BadFile as error:
         raise BadTable(str(error), _KNOWN) from error
     nearest = min((pools.REQUIRED, foreign.REQUIRED), key=lambda form: len(set(form) - names))

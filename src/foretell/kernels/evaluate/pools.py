@@ -14,6 +14,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from foretell.kernels import devices
@@ -94,38 +95,56 @@ class Pool:
         return sorted(order[:count])
 
 
-def corpus_pools(rows: Sequence[Mapping[str, Any]], tier: Tier) -> list[Pool]:
-    """One pool for each (operation, device) among rows of the corpus, by name; BadTable where a row makes no sense."""
+def own_tasks(specs: Iterable[str | None]) -> dict[str, Task]:
+    """The tasks that are not of the library, by the texts of their specs; BadTable if one is not a task's."""
+    made: dict[str, Task] = {}
+    for text in specs:
+        if text and text not in made:
+            try:
+                made[text] = from_spec(parsed(text))
+            except UnknownTask as error:
+                raise BadTable(error.what, "rows of tasks that the library knows") from error
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                expected = "a spec as `foretell data import` wrote it"
+                raise BadTable(f"the spec of a row is not a task's: {error!r}", expected) from error
+    return made
+
+
+def corpus_pools(
+    rows: Sequence[Mapping[str, Any]], tier: Tier, own: Mapping[str, Task] = MappingProxyType({})
+) -> list[Pool]:
+    """One pool for each (operation, device) among rows of the corpus, by name; BadTable where a row makes no sense.
+
+    `own` are the `own_tasks` of the rows.
+    """
     grouped: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         grouped[row["kind"], row["task"], row["device"]].append(row)
-    pools = [_pool(key, members, tier) for key, members in sorted(grouped.items())]
+    pools = [_pool(key, members, tier, own) for key, members in sorted(grouped.items())]
     return [pool for pool in pools if len(pool)]
 
 
-def _pool(key: tuple[str, str, str], rows: Sequence[Mapping[str, Any]], tier: Tier) -> Pool:
+def _pool(key: tuple[str, str, str], rows: Sequence[Mapping[str, Any]], tier: Tier, own: Mapping[str, Task]) -> Pool:
     kind, name, device_name = key
     if kind not in KINDS:
         raise BadTable(f"there is no kind of device {kind!r}", " or ".join(KINDS))
     device = device_of(kind, device_name, rows[0].get("toolchain") or "")
-    task = _task(name, kind, rows[0].get("spec"), device)
+    spec = rows[0].get("spec")
+    task = _costed(own[spec], kind, device) if spec else _known(name, kind)
     pairs = [(subject_of(row, tier), measurement_of(row)) for row in rows]
     ids = [row.get("id") or subject.candidate.id for row, (subject, _) in zip(rows, pairs, strict=True)]
     return make_pool(f"{task.name} on {device_name}", name, task, device, ids, pairs)
 
 
-def _task(name: str, kind: str, spec: str | None, device: Device) -> Task:
-    """A task of the library, or the one of a spec, with the work of its reference if that can be recorded here."""
+def _known(name: str, kind: str) -> Task:
     try:
-        if not spec:
-            return get(name, kind)
-        task = from_spec(parsed(spec))
+        return get(name, kind)
     except UnknownTask as error:
         raise BadTable(error.what, "rows of tasks that the library knows") from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise BadTable(
-            f"the spec of {name} is not a task's: {error!r}", "a spec as `foretell data import` wrote it"
-        ) from error
+
+
+def _costed(task: Task, kind: str, device: Device) -> Task:
+    """The task with the work of its reference if that can be recorded here."""
     return costed(task, device).task if kind == "gpu" and can_record() else task
 
 

@@ -34,11 +34,13 @@ _MOST_LINE_CHARACTERS = 400
 MOST_LOG_CHARACTERS = 200_000  # read at all: a source can have a compiler print megabytes
 
 
-def plain(text: str, most_characters: int | None = None) -> str:
-    """Text that does nothing but show: no terminal sequences, no control or invisible characters."""
-    text = _ESCAPE.sub("", text)
-    text = "".join(c for c in text if c in "\n\t" or c.isprintable())
-    return text if most_characters is None else text[:most_characters]
+def plain(text: str, most_characters: int = MOST_LOG_CHARACTERS) -> str:
+    """Text that does nothing but show: no terminal sequences, no control or invisible characters.
+
+    Only its first MOST_LOG_CHARACTERS are looked at.
+    """
+    text = _ESCAPE.sub("", text[:MOST_LOG_CHARACTERS])
+    return "".join(c for c in text if c in "\n\t" or c.isprintable())[:most_characters]
 
 
 def ends(text: str, most_characters: int) -> str:
@@ -63,7 +65,7 @@ def diagnostics(log: str, source: str, names: Collection[str] = (), most_charact
     own_words = {*_WORD.findall(source), *(word for name in every for word in _WORD.findall(name))}
     kept: list[str] = []
     kept_characters = 0
-    for raw in plain(log[:MOST_LOG_CHARACTERS]).splitlines():
+    for raw in plain(log).splitlines():
         if kept_characters > most_characters:
             break
         line = raw.rstrip()[:_MOST_LINE_CHARACTERS]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretell.kernels.languages import built
@@ -61,21 +62,29 @@ def record_all_apart(
     problem = built.problem_of(task.spec)
     folder = built.built_dir(source or "", problem=problem)
     asked = json.dumps([request(task, workload, source, language, device) for workload in workloads]).encode()
-    try:
-        job = (server or build_server()).submit(
-            _JOB, asked, RECORDER_LIMITS, built.KEPT if source else (), folder if folder.is_dir() else None
-        )
-        result = job.result()
-    except JobFailed as failure:
-        reason, words = _ENDINGS.get(failure.ending, (Reason.FAILED, f"its process {failure.ending}"))
-        return [Recording(refusal=Refusal(reason, plain(f"{words}: {failure}", SENTENCE_CHARACTERS)))]
-    recordings = decoded_all(result.answer, len(workloads))
+    keep = built.KEPT if source else ()
+    for seed in (folder, None) if folder.is_dir() else (None,):
+        recordings, files = _answered(server or build_server(), asked, len(workloads), keep, seed)
+        if all(recording.ok for recording in recordings):
+            break  # otherwise it may have stumbled over what it left the last time
     if source and not folder.is_dir() and all(recording.ok for recording in recordings):
-        built.keep(source, result.files, problem)
+        built.keep(source, files, problem)
     return [
         recording if recording.refusal is None else replace(recording, refusal=_shown(recording.refusal, source))
         for recording in recordings
     ]
+
+
+def _answered(
+    server: ForkServer, asked: bytes, count: int, keep: Sequence[str], seed: Path | None
+) -> tuple[list[Recording], Mapping[str, bytes]]:
+    """What a job answers to so many requests, and the files that it left; `seed` is what its cache starts with."""
+    try:
+        result = server.submit(_JOB, asked, RECORDER_LIMITS, keep, seed).result()
+    except JobFailed as failure:
+        reason, words = _ENDINGS.get(failure.ending, (Reason.FAILED, f"its process {failure.ending}"))
+        return [Recording(refusal=Refusal(reason, f"{words}: {failure}"))], {}
+    return decoded_all(result.answer, count), result.files
 
 
 def _shown(refusal: Refusal, source: str | None) -> Refusal:

@@ -5,8 +5,9 @@ What only changes shapes and strides of a view leaves no step: views are describ
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch._subclasses.fake_tensor import (
@@ -33,7 +34,28 @@ _LIFTS = frozenset({"lift_fresh", "lift_fresh_copy", "lift", "detach", "alias"})
 
 
 class Fakes(FakeTensorMode):  # type: ignore[misc,unused-ignore]
-    """torch's fake tensors on a device that is never touched, whether the machine has one or not."""
+    """torch's fake tensors on a device that is never touched, whether the machine has one or not.
+
+    They belong to the thread that records: what others do with them is not seen, and so refused.
+    """
+
+    def __init__(self, session: Session, **settings: Any) -> None:
+        self._session, self._within = session, threading.local()
+        super().__init__(**settings)
+
+    @property
+    def in_kernel_invocation(self) -> bool:  # type: ignore[override,unused-ignore]
+        return getattr(self._within, "kernel", False)
+
+    @in_kernel_invocation.setter
+    def in_kernel_invocation(self, value: bool) -> None:
+        self._within.kernel = value
+
+    def __enter__(self) -> Self:
+        if not self._session.is_recorders_thread:
+            raise self._session.refuse(Reason.OPERATOR, "it calls torch in a thread of its own")
+        super().__enter__()
+        return self
 
     @property
     def avoid_device_init(self) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foretell.kernels.languages import built
+from foretell.kernels.languages.diagnostics import MOST_LOG_CHARACTERS, ends
 from foretell.kernels.limits import RECORD
 from foretell.kernels.program import Program, Role
 from foretell.kernels.program_check import Fault, InvalidProgram, check
@@ -163,7 +164,8 @@ def decoded(answer: bytes, budget: Budget | None = None) -> Recording:
             raise ValueError("a time that is negative or not finite")
         if plain["refusal"] is not None:
             reason, sentence = plain["refusal"]
-            return Recording(None, Refusal(Reason(reason), str(sentence)), (), seconds, cpu_seconds)
+            refusal = Refusal(Reason(reason), ends(str(sentence), MOST_LOG_CHARACTERS))
+            return Recording(None, refusal, (), seconds, cpu_seconds)
         texts = plain["programs"][: 2 + RECORD.alternatives]
         if len(texts) > 1 + RECORD.alternatives:
             raise InvalidProgram(Fault.TOO_LARGE, f"it has more than {RECORD.alternatives} alternatives")

@@ -119,7 +119,7 @@ def _recording(host: Host, session: Session, device: Device) -> Iterator[Configu
             stack.enter_context(triton_intercepted(session.launch, driver, session.address_of))
             stack.enter_context(autotuner_decided(configurations))
         stack.enter_context(cuda_intercepted(session.launch, capability))
-        stack.enter_context(Fakes(allow_non_fake_inputs=True))
+        stack.enter_context(Fakes(session, allow_non_fake_inputs=True))
         stack.enter_context(mode)
         stack.enter_context(FunctionMode(session, mode))
         stack.enter_context(backward_walked())

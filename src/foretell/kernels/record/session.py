@@ -5,6 +5,7 @@ Which steps are setup and which are the run, and which allocations are weights, 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -62,12 +63,18 @@ class Session:
         self._storages: list[Any] = []  # kept alive, so that no other storage takes one's identity
         self._on_device: dict[int, list[Any]] = {}  # those that kernels can write, by number
         self._muted = 0
+        self._thread = threading.get_ident()
 
     def refuse(self, reason: Reason, sentence: str) -> Refused:
         """The exception to raise; host code that swallows it is refused all the same."""
         error = Refused(reason, sentence)
         self.refusal = self.refusal or error.refusal
         return error
+
+    @property
+    def is_recorders_thread(self) -> bool:
+        """Whether this is the thread that the session was made in."""
+        return threading.get_ident() == self._thread
 
     @property
     def recording(self) -> bool:

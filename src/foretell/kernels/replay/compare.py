@@ -213,4 +213,7 @@ def _begin(grounds: Sequence[Ground], contending: Sequence[Contender], effort: E
 
 
 def _job(which: tuple[int, int]) -> list[Run]:
-    return _stage.job(*which)
+    try:
+        return _stage.job(*which)
+    except StopIteration as error:  # which would end the iteration over all jobs, as if they were done
+        raise RuntimeError("a search ended in the middle of an iteration") from error

@@ -145,7 +145,7 @@ def _corpus_grounds(rows: Data, split: str) -> list[Ground]:
         if split in (ALL, row.get("split")):
             grouped.setdefault((row["kind"], row["task"], row["device"]), []).append(row)
     return [
-        Ground(f"{task} on {device}", task, Data(rows.path, members, rows.foreign))
+        Ground(f"{task} on {device}", task, rows.of_rows(members))
         for (_, task, device), members in sorted(grouped.items(), key=lambda item: item[0])
         if any(row["status"] == Status.OK for row in members)
     ]

@@ -37,7 +37,8 @@ _STATUS = {
 _BROKE_A_RESTRICTION = "InvalidConfig"
 MOST_BYTES = 256 << 20  # of a cache file, unpacked
 MOST_VALUES = 2048  # of all parameters together: a tuner compares each with each
-MOST_CELLS = 1 << 26  # configurations times values, of which a tuner keeps a number each
+MOST_PARAMETERS = 64
+MOST_CELLS = 1 << 25  # configurations times values, of which a tuner keeps a number each
 # What files of others may lead to: they may hold anything.
 _NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, zlib.error)
 _NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure
@@ -69,6 +70,8 @@ class Space:
         if not len(self.codes) == len(self.time_ms) == len(self.status):
             raise BadSpace(f"{self.name}: configurations, times and statuses differ in number")
         values = sum(map(len, self.parameters.values()))
+        if len(self.parameters) > MOST_PARAMETERS:
+            raise BadSpace(f"{self.name} has {len(self.parameters):,} parameters; at most {MOST_PARAMETERS} are tuned")
         if values > MOST_VALUES or values * len(self.codes) > MOST_CELLS:
             raise BadSpace(
                 f"{self.name} is too large: {len(self.codes):,} configurations of {values:,} values; parameters have "

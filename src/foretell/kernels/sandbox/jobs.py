@@ -17,7 +17,7 @@ from typing import Any
 
 from foretell.kernels.limits import Limits
 from foretell.kernels.sandbox.cgroup import Groups
-from foretell.kernels.walls.serve import ANSWER, SIZE
+from foretell.kernels.walls.serve import ANSWER, RAISED, SIZE, TEXT_BYTES
 
 STATUS_TIMEOUT_S = 10.0
 DEATH_S = 2.0  # from closing its descriptors to its end a process takes milliseconds
@@ -89,7 +89,7 @@ class Job:
             raise JobFailed(Ending.CANCELLED, "cancelled")
         if kind is None or status.get("reason") or out_of_memory:  # the kernel may have ended only a child of it
             raise JobFailed(*_why(status, out_of_memory))
-        if kind != ANSWER:
+        if kind == RAISED:
             raise JobFailed(Ending.RAISED, answer.decode(errors="replace"))
         return Result(answer, files, float(status.get("cpu_s", 0.0)))
 
@@ -99,8 +99,8 @@ class Job:
             self._data.settimeout(max(0.01, self._deadline - time.monotonic()))
             self._data.sendall(SIZE.pack(ANSWER, len(self._payload)) + self._payload)
             kind, size = SIZE.unpack(_exactly(self._data, SIZE.size, self._deadline))
-            if size > self._limits.answer_bytes:
-                raise JobFailed(Ending.FORGED, f"an answer of {size} bytes was announced")
+            if size > {ANSWER: self._limits.answer_bytes, RAISED: TEXT_BYTES}.get(kind, -1):
+                raise JobFailed(Ending.FORGED, f"{size} bytes were announced that no job says")
             return kind, _exactly(self._data, size, self._deadline)
         except TimeoutError:
             raise

@@ -12,7 +12,17 @@ from typing import Any
 
 from foretell.kernels import library
 from foretell.kernels.limits import PROGRAM, TASK_LIMITS
-from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
+from foretell.kernels.task import (
+    FILLS,
+    INDEX,
+    ITEM_BYTES,
+    Task,
+    Tensor,
+    Tolerance,
+    Workload,
+    evaluate_size,
+    unknown_flops,
+)
 from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.sizes import resized
@@ -24,7 +34,6 @@ from foretell.received_limits import SOURCE_MEMORY_BYTES, size_of, within_limits
 __all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
 
 _TENSORS = ("inputs", "outputs")
-MOST_TENSORS = 256  # among the inputs, or the outputs, of a spec
 FORMS = (
     "a module with reference(*inputs) and inputs(seed), a KernelBench problem (class Model, get_inputs), a GPU MODE "
     "folder (reference.py with generate_input and ref_kernel, and task.yml) or a FlashInfer-Bench definition (JSON)"
@@ -126,8 +135,7 @@ def from_spec(spec: Mapping[str, Any]) -> Task:
     texts = (spec["name"], spec["family"], spec["summary"], spec["kind"])
     if not all_text((*texts, *sizes, *files, *files.values())):
         raise ValueError("its names and files are not texts")
-    if max(len(spec[group]) for group in _TENSORS) > MOST_TENSORS:
-        raise ValueError(f"it has more than {MOST_TENSORS} inputs or outputs")
+    _check_work(spec, workloads + extra)
     inputs, outputs = (tuple(_tensor(each, workloads + extra) for each in spec[group]) for group in _TENSORS)
     return Task(
         name=spec["name"],
@@ -147,15 +155,37 @@ def from_spec(spec: Mapping[str, Any]) -> Task:
     )
 
 
+def _check_work(spec: Mapping[str, Any], workloads: Sequence[Workload]) -> None:
+    """ValueError if working out all sides of a spec's tensors at all its workloads takes long, though each is short."""
+    limits = TASK_LIMITS
+    if max(len(spec[group]) for group in _TENSORS) > limits.listed_tensors:
+        raise ValueError(f"it has more than {limits.listed_tensors} inputs or outputs")
+    if max((len(workload.sizes) for workload in workloads), default=0) > limits.listed_sizes:
+        raise ValueError(f"it has more than {limits.listed_sizes} sizes")
+    longest = max((len(tensor["shape"]) for group in _TENSORS for tensor in spec[group]), default=0)
+    if longest > PROGRAM.rank:
+        raise ValueError(f"a tensor has {longest} sides; at most {PROGRAM.rank} are accepted")
+    sides = [side for group in _TENSORS for tensor in spec[group] for side in (*tensor["shape"], tensor["fill"])]
+    if len(sides) * len(workloads) > limits.listed_sides:
+        raise ValueError(f"its tensors have more than {limits.listed_sides} sides at all its workloads together")
+    if sum(len(side) for side in sides if isinstance(side, str)) * len(workloads) > limits.side_characters:
+        raise ValueError(f"the sides of its tensors at all its workloads take over {limits.side_characters} characters")
+
+
 def _tensor(plain: Mapping[str, Any], workloads: Sequence[Workload]) -> Tensor:
-    """A tensor of a spec; ValueError if it is not one that has a size at every workload."""
-    if len(plain["shape"]) > PROGRAM.rank:
-        raise ValueError(f"a tensor has {len(plain['shape'])} sides; at most {PROGRAM.rank} are accepted")
+    """A tensor of a spec; ValueError if it is not one that has a size and can be filled at every workload."""
     tensor = typed(Tensor(plain["name"], plain["dtype"], tuple(plain["shape"]), plain["fill"]))
     try:
         is_negative = any(side < 0 for workload in workloads for side in tensor.dims(workload.sizes))
+        can_be_filled = tensor.fill in FILLS or all(_index_bound(tensor, workload) > 0 for workload in workloads)
     except (SyntaxError, LookupError, ArithmeticError, RecursionError, MemoryError) as error:
         raise ValueError(f"the tensor {tensor.name} has no shape: {type(error).__name__}") from error
-    if tensor.dtype not in ITEM_BYTES or is_negative:
-        raise ValueError(f"the tensor {tensor.name} has a type or shape that no tensor has")
+    if tensor.dtype not in ITEM_BYTES or is_negative or not can_be_filled:
+        raise ValueError(f"the tensor {tensor.name} has a type, shape or fill that no tensor has")
     return tensor
+
+
+def _index_bound(tensor: Tensor, workload: Workload) -> int:
+    """How many values a tensor of indices has; 0 if it holds something else."""
+    kind, _, bound = tensor.fill.partition(INDEX)
+    return evaluate_size(bound, workload.sizes) if bound and not kind else 0

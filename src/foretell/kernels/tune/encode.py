@@ -14,6 +14,7 @@ IntArray = NDArray[np.int64]
 Value = int | float | str | bool
 
 MOST_TWOS = 5  # a multiple of 32 is as round as a warp can tell
+ROWS_AT_ONCE = 4096  # of which differences are taken
 FEWEST_ROUND = 3  # no parameter's powers of two are worth more than a third of all roundness
 _THREADS = ("block_size_", "threads_", "num_threads")
 
@@ -23,23 +24,57 @@ class Points:
     """Rows as a surrogate sees them.
 
     `features` are within 0 and 1: where each value stands among its parameter's (by its logarithm where all are above
-    zero), how often it can be halved, whether it is a power of two, how many threads a block has, and for each word one
-    column. `basis` spans a smooth curve over each parameter alone. `roundness` is the share of powers of two among the
-    values of parameters that have others too, these taken for FEWEST_ROUND at least.
+    zero), how often it can be halved, whether it is a power of two, and how many threads a block has. `basis` spans a
+    smooth curve over each parameter alone. `words` are indices of texts: it is as if both had one column for each of
+    them, of which there are `word_columns` in all. `roundness` is the share of powers of two among the values of
+    parameters that have others too, these taken for FEWEST_ROUND at least.
     """
 
     features: FloatArray
     basis: FloatArray
     roundness: FloatArray
+    words: IntArray
+    word_columns: int = 0
 
     def __len__(self) -> int:
         return len(self.features)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return int(self.features.shape[1]) + self.word_columns
+
+    def variances(self) -> FloatArray:
+        """The inner product of each row's basis with itself."""
+        parts = (self.basis[some] for some in self._slices())
+        return np.asarray(np.concatenate([(part**2).sum(axis=1) for part in parts]) + self.words.shape[1])
+
+    def covariances(self, row: int) -> FloatArray:
+        """The inner product of each row's basis with that of one row."""
+        return np.asarray(self.basis @ self.basis[row] + (self.words == self.words[row]).sum(axis=1))
+
+    def squared_distances(self, row: int) -> FloatArray:
+        """Between the features of each row and of one row."""
+        own = self.features[row]
+        numbers = np.concatenate([((self.features[some] - own) ** 2).sum(axis=1) for some in self._slices()])
+        return np.asarray(numbers + 2.0 * (self.words != self.words[row]).sum(axis=1))
+
+    def squared_between(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """Between the features of these rows and of others."""
+        numbers = ((self.features[rows][:, None, :] - self.features[others][None, :, :]) ** 2).sum(axis=2)
+        apart = self.words[rows][:, None, :] != self.words[others][None, :, :]
+        return np.asarray(numbers + 2.0 * apart.sum(axis=2))
+
+    def _slices(self) -> list[slice]:
+        return [slice(start, start + ROWS_AT_ONCE) for start in range(0, max(1, len(self)), ROWS_AT_ONCE)]
 
 
 def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points:
     """Points for rows of indices into the parameters' values; parameters that do not vary say nothing."""
     features: list[FloatArray] = [np.zeros((len(codes), 0))]
     basis: list[FloatArray] = [np.zeros((len(codes), 0))]
+    words: list[IntArray] = [np.zeros((len(codes), 0), dtype=np.int64)]
+    word_columns = 0
     roundness: list[FloatArray] = []
     threads: list[FloatArray] = []
     for (name, values), column in zip(parameters.items(), codes.T, strict=True):
@@ -47,8 +82,8 @@ def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points
         if len(used) < 2:
             continue
         if any(isinstance(v, str) for v in values):
-            features += [np.asarray(column == code, dtype=np.float64) for code in used]
-            basis.append(np.eye(len(values))[column][:, used])
+            words.append(column)
+            word_columns += len(used)
             continue
         numbers = np.array([float(v) for v in values])
         place = _unit(np.log2(numbers) if (numbers > 0).all() else numbers, used)
@@ -74,7 +109,20 @@ def encode(parameters: Mapping[str, Sequence[Value]], codes: IntArray) -> Points
         if len(levels) <= 64:
             basis.append(_curve(levels)[which])
     overall = np.sum(roundness, axis=0) / max(FEWEST_ROUND, len(roundness)) if roundness else np.zeros(len(codes))
-    return Points(np.column_stack(features), np.column_stack(basis), overall)
+    count = len(codes)
+    return Points(_joined(features, count), _joined(basis, count), overall, np.column_stack(words), word_columns)
+
+
+def _joined(parts: list[FloatArray], count: int) -> FloatArray:
+    """Columns beside one another; takes the parts out of the list, so that none is in memory twice for long."""
+    whole = np.empty((count, sum(part.shape[1] if part.ndim > 1 else 1 for part in parts)))
+    end = whole.shape[1]
+    while parts:
+        part = parts.pop()
+        start = end - (part.shape[1] if part.ndim > 1 else 1)
+        whole[:, start:end] = part if part.ndim > 1 else part[:, None]
+        end = start
+    return whole
 
 
 def _unit(numbers: FloatArray, used: IntArray) -> FloatArray:

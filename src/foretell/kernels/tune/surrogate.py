@@ -30,7 +30,7 @@ class Process:
         self.rows: list[int] = []
         self._points = points
         self._surface = surface
-        self._variance = BIAS + CURVES * (points.basis**2).sum(axis=1) + surface  # what is left of it, up to the scale
+        self._variance = BIAS + CURVES * points.variances() + surface  # what is left of it, up to the scale
         self._factor = np.zeros((16, 16))
         self._cross: NDArray[np.float32] = np.zeros((16, len(points)), dtype=np.float32)  # factor^-1 k(rows, points)
 
@@ -63,8 +63,8 @@ class Process:
 
     def _covariance(self, row: int) -> FloatArray:
         """Of one row with all points, up to the scale."""
-        features, basis = self._points.features, self._points.basis
-        length = LENGTH * np.sqrt(max(1, features.shape[1]))
-        distance = np.sqrt(5.0 * ((features - features[row]) ** 2).sum(axis=1)) / length
+        points = self._points
+        length = LENGTH * np.sqrt(max(1, points.width))
+        distance = np.sqrt(5.0 * points.squared_distances(row)) / length
         surface = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
-        return np.asarray(BIAS + CURVES * (basis @ basis[row]) + self._surface * surface, dtype=np.float64)
+        return np.asarray(BIAS + CURVES * points.covariances(row) + self._surface * surface, dtype=np.float64)

@@ -89,7 +89,7 @@ class Tuner:
         drawn = self._rng.choice(len(chance), min(DRAWS, int(self._free.sum())), False, chance / chance.sum())
         if not self._told:
             return int(drawn[0])
-        distances = _squared(self._points.features[drawn], self._points.features[list(self._told)])
+        distances = self._points.squared_between(drawn, np.array(list(self._told)))
         return int(drawn[np.argmax(distances.min(axis=1))])
 
     def _promising(self) -> int:
@@ -169,8 +169,3 @@ def _log_improvement(z: float) -> float:
 
 _GRID = np.linspace(-20.0, 10.0, 3001)
 _ON_GRID = np.array([_log_improvement(z) for z in _GRID.tolist()])
-
-
-def _squared(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Squared distances between rows."""
-    return np.asarray(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2), dtype=np.float64)

@@ -34,6 +34,7 @@ ANSWER, RAISED = b"A", b"E"
 SIZE = struct.Struct("!cQ")
 _MOST_DESCRIPTORS = (1 << 31) - 1
 _TEXT_CHARACTERS = 4000
+TEXT_BYTES = 4 * _TEXT_CHARACTERS  # in UTF-8: the most that a worker says of an error
 _MOST_FILES = 4096
 MOST_GROUPS = 2  # control groups that a job may be put in
 _JOB_NAMESPACES = sys_.CLONE_NEWNS | sys_.CLONE_NEWIPC
