@@ -103,7 +103,7 @@ def judged(browser: Any, critic: EmbeddedCritic, size: tuple[int, int], style: s
         ms = 1000.0 * (time.perf_counter() - began_s)
         stray = critic.judge(seen, Proposal((Action(Kind.CLICK, corner),), intent), History()).p_bad
         stated = intent is not None
-        stops = limit.cleared_by(own.p_bad, stated=stated, model=own.model)
+        stops = not own.advice and limit.cleared_by(own.p_bad, stated=stated, model=own.model)
         yield Judged(size, style, goal, place, stated, own.p_bad, stray, stops, ms)
     page.close()
 

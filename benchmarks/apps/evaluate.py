@@ -106,7 +106,8 @@ def judged(
                 "id": row.id,
                 "p_bad": judgement.p_bad,
                 "error": None if judgement.error is None else judgement.error.value,
-                "interrupts": limit.cleared_by(judgement.p_bad, row.proposal.sort, stated, judgement.model),
+                "interrupts": not judgement.advice
+                and limit.cleared_by(judgement.p_bad, row.proposal.sort, stated, judgement.model),
             }
             known[key(row)] = answer
             file.write(json.dumps(answer) + "\n")

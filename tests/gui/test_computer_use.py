@@ -105,7 +105,7 @@ def test_openai_is_guarded() -> None:
     assert [one.kind for one in screen.performed[:2]] == [Kind.CLICK, Kind.KEY]
     assert screen.performed[0].point == Point(600, 120)
     told = service.requests[1]["input"][-1]["content"][0]["text"]
-    assert told.startswith(NOT_EXECUTED) and "chance that it is wrong" in told
+    assert told.startswith(NOT_EXECUTED) and "since it is doubted" in told
 
 
 def test_safety_checks_are_acknowledged_by_someone_or_end_the_episode() -> None:

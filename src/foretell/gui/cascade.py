@@ -111,6 +111,7 @@ def learn(
 class CascadeCritic:
     """The first critic's judgement, and the second's where the first's `p_bad` lies from `low` to `high`.
 
+    Above `high` the second is asked as well where the first gives no reason that could be checked.
     If the second is unavailable the first's stands, with `second_unavailable` among its evidence. `asked_second`
     counts how often the second was needed.
     """
@@ -135,7 +136,7 @@ class CascadeCritic:
 
     def judge(self, observation: Observation, proposal: Proposal, history: History) -> Judgement:
         ours = self._first.judge(observation, proposal, history)
-        if not self._low <= ours.p_bad <= self._high:
+        if not self._low <= ours.p_bad <= self._high and not (ours.advice and ours.p_bad > self._high):
             return ours
         self.asked_second += 1
         try:

@@ -23,6 +23,7 @@ from foretell.gui.experts import EVIDENCE as BY_EVIDENCE
 from foretell.gui.experts import Experts
 from foretell.gui.explain import explain
 from foretell.gui.features import features
+from foretell.gui.grounds import SURE, grounds
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement, Pictures
 from foretell.gui.namesakes import row_names
@@ -38,6 +39,7 @@ from foretell.gui.typed import is_typed_into_field
 from foretell.gui.untaught import GOAL_NAMES, MOST_P_BAD, is_untaught
 
 _UNDOUBTED = 0.02  # P(bad) where no rule speaks
+_NAMED = 0.5  # P(bad) from which a doubt with a reason comes before one without
 _TOLD = (
     "at.away", "at.ink_12", "at.goal_margin", "at.intent_margin", "at.intent_quoted", "type.quoted_best", "stalled",
     "done_before", "quotes_open", "check.most",
@@ -97,7 +99,7 @@ class EmbeddedCritic:
         sight = self.eyes.see(observation, interest(proposal, history, observation.goal))
         batch = parts(proposal, history, sight.digest, partial(_stays, sight))
         judged = [self._judge_part(observation, part, sight, len(batch), whole.actions[part.index]) for part in batch]
-        worst = max(judged, key=lambda one: one.p_bad)
+        worst = max(judged, key=_weight)
         if any(EVIDENCE in one.evidence for one in judged):
             worst = replace(worst, evidence={**worst.evidence, EVIDENCE: 1.0})
         return replace(worst, images=_images(full.image, whole) if self._pictures else {})
@@ -159,6 +161,14 @@ class EmbeddedCritic:
             typed_so = is_typed_into_field(sight, action, part.history, observation.goal, findings, error)
             if typed_so or is_untaught(whole, intent, against.named, seen, error, sure):
                 p_bad = min(p_bad, max(MOST_P_BAD, seen["check.most"]))
+        asked = observation.evidence
+        reasons = []
+        if name:
+            reasons = grounds(asked, action, whole, intent, observation.goal, part.history, sight, findings, seen)
+            decides = next((one for one in reasons if p_bad >= one.bar), None)
+            if decides is not None and p_bad < SURE:
+                p_bad, error = SURE, decides.error
+        advice = bool(name) and not reasons and not against.strength
         if against.strength > p_bad:
             p_bad, error = against.strength, against.error
         said = Weighed(p_bad, error)
@@ -166,10 +176,11 @@ class EmbeddedCritic:
             said = weigh(observation.evidence, whole, part.proposal.intent, p_bad, error)
             p_bad, error = said.p_bad, said.error
         told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
-        text = explain(observation, part.proposal, part.history, sight, seen, findings)
-        first = " ".join(one for one in (said.sentence, against.sentence) if one)
+        element = asked.at.get(whole.point) if asked is not None and whole.point is not None else None
+        text = explain(observation, part.proposal, part.history, sight, seen, findings, element)
+        first = " ".join(one for one in (said.sentence, against.sentence, *(one.sentence for one in reasons)) if one)
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
-        return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index, model=name)
+        return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index, model=name, advice=advice)
 
     def _is_called(self, observation: Observation, part: Part, sight: Sight, whole: Action) -> bool:
         """Whether a click is on just what its intent names, by the page where it was asked, else by the pixels."""
@@ -213,7 +224,12 @@ def _element_at(observation: Observation, action: Action) -> ElementAt | None:
 
 
 def _worse(one: Judgement, other: Judgement) -> Judgement:
-    return other if other.p_bad > one.p_bad else one
+    return other if _weight(other) > _weight(one) else one
+
+
+def _weight(judgement: Judgement) -> tuple[bool, float]:
+    """Of several judgements the worst counts; a doubt that can be named before one that cannot."""
+    return (judgement.p_bad > _NAMED and not judgement.advice, judgement.p_bad)
 
 
 def _clicking(part: Part, whole: Action) -> tuple[Part, Action]:

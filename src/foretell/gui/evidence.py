@@ -13,12 +13,12 @@ from foretell.gui.actions import CLICKS, Action, Kind, Point
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.quoting import quoted
 from foretell.gui.target import target_of
-from foretell.gui.wording import alike, content, part_of, word_list
+from foretell.gui.wording import alike, content, part_of, same_numbers, word_list
 
-DISABLED, COVERED, UNFOCUSED = 0.95, 0.93, 0.85  # chances that such an action is wrong
+DISABLED, COVERED, UNFOCUSED = 0.998, 0.998, 0.85  # chances that such an action is wrong
 CALLED_SO = 0.4  # the most P(bad) of what is refuted by the element's own name
 _SAME = 0.93
-_ROLES = frozenset(
+ROLES = frozenset(
     word_list(
         "button link checkbox radio tab menuitem option combobox textbox searchbox switch slider spinbutton text "
         "password email number search submit label heading cell row gridcell treeitem listitem select textarea"
@@ -73,7 +73,7 @@ def weigh(evidence: Evidence, action: Action, intent: str | None, p_bad: float, 
         return _typing(evidence.focused, p_bad, error)
     if here is None or action.kind not in CLICKS | {Kind.TYPE}:
         return Weighed(p_bad, error)
-    kind = here.role.lower() if here.role.lower() in _ROLES else "element"
+    kind = here.role.lower() if here.role.lower() in ROLES else "element"
     called = f"The {kind} under the mark" + (f", {quoted(here.name)}," if here.name else "")
     if here.disabled and p_bad < DISABLED:
         return Weighed(DISABLED, ErrorClass.PREREQUISITE, f"{called} is disabled.")
@@ -97,5 +97,6 @@ def is_called(name: str, intent: str) -> bool:
     """Whether an element has the name that an intent gives to what it acts on."""
     names = target_of(intent).names
     return bool(name) and any(
-        alike(one, name) >= _SAME or (bool(content(one)) and part_of(one, name) > 0.99) for one in names
+        (alike(one, name) >= _SAME and same_numbers(one, name)) or (bool(content(one)) and part_of(one, name) > 0.99)
+        for one in names
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from foretell.gui.actions import CLICKS, Action, Kind, Point
 from foretell.gui.checks import Finding
+from foretell.gui.evidence import ROLES, ElementAt
 from foretell.gui.history import History
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.places import Place
@@ -20,6 +21,7 @@ from foretell.gui.sight import Sight
 from foretell.gui.typed import focused
 from foretell.gui.wording import Wording, colour_name, wording
 
+_LABEL_WORDS = 12  # a longer name is the text of a container
 _CALLED: Mapping[str, str] = {
     "button": "a button", "checkbox": "a checkbox", "radio": "a radio button", "field": "a text field",
     "link": "a link", "text": "plain text", "icon": "an icon", "shape": "a shape", "panel": "a larger area",
@@ -38,12 +40,16 @@ def explain(
     sight: Sight,
     seen: Mapping[str, float],
     findings: Iterable[Finding] = (),
+    element: ElementAt | None = None,
 ) -> str:
-    """A few sentences about the first action; findings of the checks come first."""
+    """A few sentences about the first action; findings of the checks come first.
+
+    Where the page told the `element` under the point, it is described by its role and name, not by its looks.
+    """
     parts = [finding.sentence for finding in findings]
     action = proposal.actions[0] if proposal.actions else None
     if action is not None:
-        parts.append(_under(sight, action, history))
+        parts.append(_by_page(element, action) or _under(sight, action, history))
         parts.append(_happens(action))
         parts.append(_serves(sight, action, wording(observation.goal), proposal.intent, seen))
     return " ".join(part for part in parts if part)
@@ -58,6 +64,19 @@ def named(place: Place) -> str:
     if place.label:
         return f"{_CALLED[place.kind]} next to {quoted(place.label)}"
     return _CALLED[place.kind]
+
+
+def _by_page(element: ElementAt | None, action: Action) -> str:
+    """What the page says is under the point; empty where it said neither a role nor a short name."""
+    if element is None or action.kind not in CLICKS or action.point is None:
+        return ""
+    name = element.name if len(element.name.split()) <= _LABEL_WORDS else ""
+    role = element.role.lower() if element.role.lower() in ROLES else ""
+    if not name and not role:
+        return ""
+    kind = "field" if element.editable else role or "element"
+    called = f" called {quoted(name)}" if name else " without a name"
+    return f"Under the mark is {'an' if kind[0] in 'aeiou' else 'a'} {kind}{called}."
 
 
 def _under(sight: Sight, action: Action, history: History) -> str:

@@ -208,6 +208,8 @@ class Guard:
     def _enter(self, observation: Observation) -> None:
         if self._goal is not None and (observation.goal != self._goal or observation.step < self._step):
             self.reset()
+        if observation.step != self._step:
+            self._revision = 0  # also where a proposal that was stopped has been dropped
         if self._goal is None and mentions_secret(observation.goal):
             found = told_secrets(observation.goal)
             self._spoken = True
@@ -320,8 +322,9 @@ class Guard:
         reason = Reason.DOUBTED if doubted else Reason.UNCONFIRMED
         if self.mode is Mode.SHADOW:
             return Verdict(judgement, False, "", self._revision, reason)
-        stopped = held or self.mode is Mode.ENFORCE or not proposal.actions  # where nothing can be executed, nothing is
-        feedback = self._veil(feedback_for(judgement, proposal, stopped, final))
+        enforced = self.mode is Mode.ENFORCE and not judgement.advice
+        stopped = held or enforced or not proposal.actions  # where nothing can be executed, nothing is
+        feedback = self._veil(feedback_for(judgement, proposal, stopped, final, doubted))
         if not stopped:
             self._advice = feedback
         return Verdict(judgement, stopped, feedback, self._revision, reason)

@@ -60,7 +60,8 @@ class Judgement:
     `explanation` describes what is seen and what would happen, and prescribes nothing. `evidence` are named numbers
     that it rests on, `images` named pictures (the marked screenshot, the crop around the point). `action` is the number
     of the action that it is about, where several are proposed: that of the worst. `model` names which of a critic's
-    models spoke, where each has a threshold of its own.
+    models spoke, where each has a threshold of its own. `advice` says that a doubt rests on a learned score alone, and
+    on nothing that a person could check: it interrupts nothing.
     """
 
     p_bad: float
@@ -70,6 +71,7 @@ class Judgement:
     images: Mapping[str, Pixels] = field(default_factory=dict)
     action: int = 0
     model: str = ""
+    advice: bool = False
 
 
 def sound(found: Judgement) -> Judgement:
@@ -87,6 +89,7 @@ def sound(found: Judgement) -> Judgement:
         found.images if isinstance(found.images, Pictures) else _arrays(found.images or {}),
         int(found.action),
         str(found.model),
+        bool(found.advice),
     )
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from foretell.gui.pointing import ordinal
 from foretell.gui.target import target_of
-from foretell.gui.wording import COLOURS, alike, content, folded, part_of, tokens, word_list, wording
+from foretell.gui.wording import COLOURS, alike, content, folded, part_of, same_numbers, tokens, word_list, wording
 
 EXACT, PARTLY = 2, 1  # how well a label is what an intent names; 0 where it is not
 SAME = 0.93  # likeness of a label that is the one
@@ -159,7 +159,7 @@ def rows_of(label: str, intent: str) -> tuple[str, ...]:
 
 
 def _is_same(name: str, label: str) -> bool:
-    if alike(name, label) >= SAME or folded(name) == folded(label):
+    if (alike(name, label) >= SAME and same_numbers(name, label)) or folded(name) == folded(label):
         return True
     words = content(name)
     return len(words) > 1 and words == content(label)

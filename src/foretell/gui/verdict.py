@@ -79,19 +79,22 @@ def judgement_to_dict(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def feedback_for(judgement: Judgement, proposal: Proposal, stopped: bool, final: bool = False) -> str:
-    """What the agent is told: what is seen and how sure that is; what to do about it is the agent's to decide.
+def feedback_for(
+    judgement: Judgement, proposal: Proposal, stopped: bool, final: bool = False, doubted: bool = True
+) -> str:
+    """What the agent is told: what is seen, and what may be wrong; what to do about it is the agent's to decide.
 
-    `stopped` is whether the proposal is not executed; one without actions never is.
+    P(bad) is a ranking before it is a chance, and is not told. `stopped` is whether the proposal is not executed; one
+    without actions never is. `doubted` is false where it is stopped only since it cannot be taken back.
     """
-    kind = f" It may be that {ERROR_WORDS[judgement.error]}." if judgement.error is not None else ""
-    chance = f" (chance that it is wrong: {judgement.p_bad:.0%}).{kind}"
+    kind = f": it may be that {ERROR_WORDS[judgement.error]}." if judgement.error is not None else "."
+    why = f"since it is doubted{kind}" if doubted else "since it cannot be taken back and was not confirmed."
     if not proposal.actions:
         lines = ["No action could be read from this message, and nothing has been executed."]
     elif stopped:
-        lines = [f"This action was checked against the screenshot and has not been executed{chance}"]
+        lines = [f"This action was checked against the screenshot and has not been executed, {why}"]
     else:
-        lines = [f"The previous action was executed, but a check of it against the screenshot had doubts{chance}"]
+        lines = [f"The previous action was executed, but a check of it against the screenshot had doubts{kind}"]
     if judgement.explanation:
         lines.append(fenced(judgement.explanation, EXPLANATION_CHARACTERS))
         if has_quotes(judgement.explanation):

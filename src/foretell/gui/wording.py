@@ -18,6 +18,7 @@ _QUOTED = re.compile(
 )
 _READABLE = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "FULLWIDTH", "HALFWIDTH", "GREEK", "DIGIT")
 _TOKEN = re.compile(r"[^\W_]+(?:[.@/:'-][^\W_]+)*|[+\-×x=<>#$%&*/]")
+_NUMBERS = re.compile(r"\d+")
 _CONFUSED = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b", "’": "'", "‘": "'"})
 
 
@@ -104,6 +105,12 @@ def alike(one: str, other: str) -> float:
     if longest > 3 * min(len(a), len(b)) + 3:
         return min(len(a), len(b)) / longest if a in b or b in a else 0.0
     return SequenceMatcher(None, a, b, autojunk=False).ratio() * 0.97
+
+
+def same_numbers(one: str, other: str) -> bool:
+    """Whether two texts with as many numbers have the same ones: "report-2025" is not "report-2026"."""
+    mine, theirs = (tuple(_NUMBERS.findall(text)) for text in (one, other))
+    return len(mine) != len(theirs) or mine == theirs
 
 
 @lru_cache(maxsize=8192)

@@ -1,0 +1,134 @@
+"""Whether a text to be typed differs from what the intent or the goal says of it: a reason that can be checked.
+
+"enter 250" and 350; "search for plums" and `pears`; a goal about week 4 and "week 5"; `ana@shop.test` for
+`anna@shop.test`. A part of what is said, more than it, and other words for it are no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from foretell.gui.meaning import inflected, meaning
+from foretell.gui.wording import folded
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_WORD = re.compile(r"[\w.@+-]*\w")
+_SAYS = re.compile(
+    r"\b(?:type|enter|write|put in|fill in|input|search for|look for|filter for|find|make it|set it to|set to)\s+"
+    r"(?P<value>[^\s,;:!?]+)",
+    re.IGNORECASE,
+)
+_NO_VALUE = frozenset(
+    ("the", "a", "an", "my", "our", "your", "his", "her", "their", "its", "this", "that", "it", "in", "into", "some",
+     "all", "for", "what", "who", "to", "on", "text", "name", "title", "message", "value", "new")
+)  # fmt: skip
+_CORRECTS = re.compile(r"\b(?:correct|fix|spell\w*|typos?|misspel\w*|mistyped)\b", re.IGNORECASE)
+_NEAR, _LEAST_LETTERS, _MOST_CHARACTERS = 0.75, 5, 200
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is said, and whether that alone is enough to be sure."""
+
+    said: str
+    sure: bool
+
+
+def difference(text: str, intent: str | None, goal: str) -> Difference | None:
+    """How a text to be typed differs from what is said of it; None where it does not, or nothing is said."""
+    text = text.strip()
+    if not text or len(text) > _MOST_CHARACTERS or _holds(goal, text):
+        return None
+    said = _stated(text, intent or "", goal)
+    if said:
+        return Difference(said, sure=True)
+    if _CORRECTS.search(f"{goal} {intent or ''}"):
+        return None
+    near = _other_number(text, goal) or _other_address(text, goal) or _near_miss(text, goal)
+    return Difference(near, sure=True) if near else None
+
+
+def _stated(text: str, intent: str, goal: str) -> str:
+    """The value that an intent names and the goal holds, where the text shares nothing with either."""
+    typed = meaning(text) or (folded(text),)
+    for one in _SAYS.finditer(intent):
+        value = one["value"].strip("'\"‘’“”.")
+        if folded(value) in _NO_VALUE or "'" in value or "’" in value or not _holds(goal, value):
+            continue
+        number = _NUMBER.fullmatch(value)
+        if number and _NUMBER.fullmatch(text):
+            return value if _figure(value) != _figure(text) else ""
+        if number or not meaning(value):
+            continue
+        if not any(inflected(word, other) for word in typed for other in meaning(f"{intent} {goal}")):
+            return value
+    return ""
+
+
+def _other_number(text: str, goal: str) -> str:
+    """A word of the goal with its number, of which the text has the word with a number that the goal has not."""
+    in_goal, in_text = _numbered(goal), _numbered(text)
+    numbers = {_figure(number) for number in _NUMBER.findall(goal)}
+    for word, number in in_text:
+        others = [n for w, n in in_goal if w == word]
+        if others and _figure(number) not in numbers and not any((word, n) in in_text for n in others):
+            return f"{word} {others[0]}"
+    return ""
+
+
+def _numbered(text: str) -> list[tuple[str, str]]:
+    words = _WORD.findall(folded(text))
+    return [(one, two) for one, two in pairwise(words) if one.isalpha() and _NUMBER.fullmatch(two)]
+
+
+def _other_address(text: str, goal: str) -> str:
+    """The only e-mail address of the goal, where another one is typed that is nearly the same."""
+    addresses = set(_EMAIL.findall(folded(goal)))
+    if len(addresses) != 1 or not _EMAIL.fullmatch(folded(text)):
+        return ""
+    (address,) = addresses
+    return address if _alike(folded(text), address) >= _NEAR else ""
+
+
+def _near_miss(text: str, goal: str) -> str:
+    """Words of the goal that the text is nearly, but for letters in the midst of a word."""
+    words, typed = _WORD.findall(goal), _WORD.findall(text)
+    if not typed or len(typed) > 3 or _EMAIL.fullmatch(text) or len(text) < _LEAST_LETTERS:
+        return ""
+    size = len(typed)
+    for at in range(len(words) - size + 1):
+        said = words[at : at + size]
+        pairs = list(zip(typed, said, strict=True))
+        if all(folded(one) == folded(two) or _is_slip(one, two) for one, two in pairs):
+            return " ".join(said)
+    return ""
+
+
+def _is_slip(one: str, two: str) -> bool:
+    a, b = folded(one), folded(two)
+    if any(c.isdigit() for c in a + b) or min(len(a), len(b)) < _LEAST_LETTERS or a[0] != b[0]:
+        return False
+    if a in b or b in a or inflected(a, b):
+        return False
+    return _alike(a, b) >= _NEAR
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def _holds(whole: str, part: str) -> bool:
+    """Whether a text stands in another one, as whole words."""
+    return re.search(rf"(?<!\w){re.escape(folded(part))}(?!\w)", folded(whole)) is not None
+
+
+def _figure(number: str) -> str:
+    return (
+        number.replace(",", ".").rstrip("0").rstrip(".")
+        if re.search(r"[.,]\d{1,2}$", number)
+        else re.sub(r"[.,]", "", number)
+    )
