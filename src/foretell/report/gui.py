@@ -26,7 +26,8 @@ _SAID = {
 }
 MOST_PICTURE_BYTES = 256 << 20
 _OBJECTIONS = ("doubted", "unconfirmed")
-_PASSED = {"advise": "passed, with advice", "shadow": "passed: would have been sent back"}
+_WITH_ADVICE = "passed, with advice"  # also where a guard enforces: its doubt rests on a learned score alone
+_PASSED = {"advise": _WITH_ADVICE, "enforce": _WITH_ADVICE, "shadow": "passed: would have been sent back"}
 
 
 @dataclass(frozen=True)
