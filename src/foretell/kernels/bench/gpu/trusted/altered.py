@@ -13,6 +13,7 @@ from typing import Any
 from foretell.kernels.tasks.trees import bits
 
 LEAST_ELEMENTS = 64
+_AT_A_TIME = 1 << 24  # elements that are widened
 _NARROW = ("torch.uint8", "torch.int8")
 _SMALL_RMS = 1e-3  # weights below it are as good as absent: what they scale is not seen in the outputs
 _SMALL_ADDED = 0.05
@@ -56,7 +57,7 @@ def altered(torch: Any, tensor: Any) -> Any:
         return tensor[..., order, :][..., order].contiguous()
     rows = tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, -1)
     moved = torch.empty_like(rows)
-    for begin in range(0, len(rows), step := max(1, (1 << 24) // rows.shape[1])):
+    for begin in range(0, len(rows), step := max(1, _AT_A_TIME // rows.shape[1])):
         part = rows[begin : begin + step]
         order = torch.rand(part.shape, device=part.device).argsort(-1)
         moved[begin : begin + step] = part.gather(-1, order)
@@ -65,9 +66,11 @@ def altered(torch: Any, tensor: Any) -> Any:
 
 def fingerprint(torch: Any, tensor: Any) -> tuple[str, tuple[int, ...], int]:
     """What tells tensors of other values apart: type, shape, and a sum over their bits with weights by place."""
-    flat = bits(tensor.contiguous()).reshape(-1).to(torch.int64)
-    places = torch.arange(1, len(flat) + 1, device=flat.device, dtype=torch.int64)
-    return str(tensor.dtype), tuple(tensor.shape), int((flat * (2 * places + 1)).sum())
+    total = 0
+    for number, part in enumerate(bits(tensor.contiguous()).reshape(-1).split(_AT_A_TIME)):
+        places = torch.arange(len(part), device=part.device, dtype=torch.int64) + number * _AT_A_TIME
+        total += int((part.to(torch.int64) * (2 * places + 3)).sum())
+    return str(tensor.dtype), tuple(tensor.shape), total & ((1 << 64) - 1)
 
 
 def perturbed(torch: Any, weight: Any, secret: int) -> Any:

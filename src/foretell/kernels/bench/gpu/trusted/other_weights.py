@@ -8,11 +8,13 @@ weights in another form than the reference, or as constants, is checked with the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from foretell.kernels.bench.gpu.handle import WorkerFailed
 from foretell.kernels.bench.gpu.trusted.altered import LEAST_ELEMENTS, fingerprint, perturbed
 from foretell.kernels.bench.gpu.trusted.known import WEIGHTS, Known
 from foretell.kernels.bench.gpu.trusted.process import Process
@@ -37,15 +39,25 @@ class OtherWeights:
         tensors = side.room.tensors(side.weights)
         for tensor, is_parameter in zip(tensors, parameters, strict=False):
             self._all.setdefault(fingerprint(torch, tensor), set()).add(is_parameter and tensor.is_floating_point())
-        if not any(True in kinds for kinds in self._all.values()):
-            return
-        kept = self._change(side)
-        scene.load(scene.reference, side, 0, program)
-        scene.put(0, 0, scene.known[0][0].inputs)
-        known = scene.known_now(0, WEIGHTS)
-        self._known = scene.bounded(known) if scene.is_tame(known) else None
-        self._restore(side, kept)
-        scene.load(scene.reference, side, 0, program)
+        if any(True in kinds for kinds in self._all.values()):
+            try:
+                self._known = self._learnt(side, program)
+            except torch.OutOfMemoryError:
+                scene.let_go()
+            except WorkerFailed:  # such as an assertion: then the task is not for these weights
+                if not scene.reference.alive:
+                    scene.open_reference()
+                    return
+            scene.load(scene.reference, side, 0, program)
+
+    def _learnt(self, side: Side, program: Program) -> Known | None:
+        """What is to be expected with other weights; None if rounding alone makes too much of a difference there."""
+        scene = self._scene
+        with self._changed(side):
+            scene.load(scene.reference, side, 0, program)
+            scene.put(0, 0, scene.known[0][0].inputs)
+            known = scene.known_now(0, WEIGHTS)
+        return scene.bounded(known) if scene.is_tame(known) else None
 
     def check(self, process: Process, program: Program, loaded: bool) -> tuple[str, Measurement | None]:
         """Which weights a candidate was checked with, and a fault if it is not right with them.
@@ -62,32 +74,37 @@ class OtherWeights:
                 scene.load(process, scene.sides[1], 0, program)
             return CHANGED, scene.check(process, 0, [self._known])
         side = scene.sides[1]
-        if not all(len(self._kinds(tensor)) == 1 for tensor in side.room.tensors(side.weights)):
+        if not all(self._kinds(tensor) for tensor in side.room.tensors(side.weights)):
             return AS_MADE, None
-        kept = self._change(side)
-        scene.load(process, side, 0, program)
-        fault = scene.check(process, 0, [self._known])
-        self._restore(side, kept)
-        return CHANGED, fault
+        try:
+            with self._changed(side):
+                scene.load(process, side, 0, program)
+                return CHANGED, scene.check(process, 0, [self._known])
+        except torch.OutOfMemoryError:
+            scene.let_go()
+            return AS_MADE, None
 
     def _kinds(self, tensor: Any) -> set[bool]:
-        """Whether tensors of the reference with these values are parameters: both, if some are and some are not."""
+        """Whether tensors of the reference with these values are parameters: both, if some are and some are not, as with
+        zeros of one shape; those stay as they are on either side.
+        """
         return self._all.get(fingerprint(torch, tensor), set())
 
-    def _change(self, side: Side) -> list[Any]:
-        """Change the parameters among a side's weights; what all of them were."""
+    @contextmanager
+    def _changed(self, side: Side) -> Iterator[None]:
+        """With other values in the parameters among a side's weights."""
         tensors = side.room.tensors(side.weights)
-        kept = [tensor.clone() for tensor in tensors]
-        for tensor in tensors:
-            if self._kinds(tensor) == {True}:
+        chosen = [tensor for tensor in tensors if self._kinds(tensor) == {True}]
+        kept = [tensor.clone() for tensor in chosen]
+        try:
+            for tensor in chosen:
                 tensor.copy_(perturbed(torch, tensor, self._secret))
-        self._scene.settle()
-        return kept
-
-    def _restore(self, side: Side, kept: Sequence[Any]) -> None:
-        for tensor, value in zip(side.room.tensors(side.weights), kept, strict=True):
-            tensor.copy_(value)
-        self._scene.settle()
+            self._scene.settle()
+            yield
+        finally:
+            for tensor, value in zip(chosen, kept, strict=True):
+                tensor.copy_(value)
+            self._scene.settle()
 
 
 def _constant_bytes(program: Program) -> int:

@@ -287,6 +287,10 @@ class Scene:
         self.poison(index, number)
         self.spent_s["put"] += time.perf_counter() - started
 
+    def let_go(self) -> None:
+        """Give memory back that the judge does not use."""
+        self._platform.let_go()
+
     def settle(self) -> None:
         """Wait for the judge's own work."""
         self._platform.synchronize()
