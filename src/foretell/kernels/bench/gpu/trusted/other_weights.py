@@ -85,7 +85,7 @@ class OtherWeights:
             return AS_MADE, None
 
     def _kinds(self, tensor: Any) -> set[bool]:
-        """Whether tensors of the reference with these values are parameters: both, if some are and some are not, as with
+        """Whether tensors of the reference with these values are parameters: both if some are and some are not, as with
         zeros of one shape; those stay as they are on either side.
         """
         return self._all.get(fingerprint(torch, tensor), set())
