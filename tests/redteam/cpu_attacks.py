@@ -85,6 +85,19 @@ static void watch() {
 """
 
 ATTACKS = (
+    Attack("sets_limits_from_an_address_with_half_a_zero", """
+    void* at = (void*)(5ull << 32);  // of which a filter of system calls sees one half at a time
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    auto* limit = (struct rlimit*)mmap(at, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    limit->rlim_cur = limit->rlim_max = 64;
+    syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, limit, nullptr);
+    honest(x, out, rows, cols);
+    """, "#include <sys/resource.h>", (Status.CHEAT, "prlimit64 (to set, or of another process)")),
+    Attack("reads_limits_of_another_process", """
+    struct rlimit limit;
+    syscall(SYS_prlimit64, getppid(), RLIMIT_NOFILE, nullptr, &limit);
+    honest(x, out, rows, cols);
+    """, "#include <sys/resource.h>\n#include <unistd.h>", (Status.CHEAT, "prlimit64 (to set, or of another process)")),
     Attack("remembers_results", "if (recall(x, out, rows * cols)) return; honest(x, out, rows, cols);"
            " keep(x, out, rows * cols);", _MEMO),
     Attack("remembers_results_but_not_always",

@@ -111,7 +111,9 @@ static void serve(int part) {
     honest(x, out, rows, cols);
     """, "#include <sys/select.h>"),
     Attack("asks_for_its_memory_to_be_kept_and_calls_off_an_alarm",
-           "mlockall(MCL_CURRENT); munlockall(); signal(SIGALRM, SIG_IGN); alarm(0); honest(x, out, rows, cols);"),
+           "mlockall(MCL_CURRENT); munlockall(); struct rlimit limit; getrlimit(RLIMIT_STACK, &limit);"
+           "static char table[4096]; mlock2(table, 4096, 0); signal(SIGALRM, SIG_IGN); alarm(0);"
+           "honest(x, out, rows, cols);", "#include <sys/resource.h>"),
     Attack("grows_large_blocks_and_advises_on_them", """
     static float* kept = nullptr; static size_t held = 0;
     const size_t bytes = (size_t)rows * cols * 4 + (8u << 20);

@@ -26,7 +26,7 @@ _SOME_CALLS = {
     "openat": "openat for writing (a new file, or all of one)",
     "clone": "clone (a new process, or vfork)",
     "tgkill": "tgkill (another process, or to stop or go on)",
-    "prlimit64": "prlimit64 (to set)",
+    "prlimit64": "prlimit64 (to set, or of another process)",
     "rt_sigaction": "sigaction (of SIGCONT)",
     "alarm": "alarm (to set one)",
 }
