@@ -115,6 +115,30 @@ def test_a_page_of_playwright_is_asked_for_its_elements(page: Any) -> None:
     assert PlaywrightScreen(page).gather(points) is None
 
 
+ICONS = """<body style="margin:0;font:16px sans-serif"><div style="padding:20px">
+<button id=f aria-label="Search (Ctrl+F)"><svg id=i role=presentation width=20 height=20><rect width=20 height=20 />
+</svg></button>
+<button id=g title="Settings"><svg id=j role=img aria-label="gear" width=20 height=20><rect width=20 height=20 /></svg>
+</button>
+<div style="padding:4px">Wizard <button id=b disabled style="pointer-events:none">Continue</button>
+<a id=a href=# aria-disabled=true style="pointer-events:none">Next</a>
+<button id=h style="pointer-events:none;visibility:hidden" disabled>Gone</button></div></div></body>"""
+
+
+def test_an_icon_is_its_button_and_a_disabled_control_that_lets_the_pointer_through_is_found(page: Any) -> None:
+    page.set_content(ICONS)
+    screen = PlaywrightScreen(page, evidence=True)
+    screen.observe()
+    points = [at(page, place) for place in ("#i", "#j", "#b", "#a", "#h")]
+    found = screen.gather(points)
+    assert found is not None
+    search, settings, button, link, behind = (found.at[point] for point in points)
+    assert (search.name, search.role, search.disabled) == ("Search (Ctrl+F)", "button", False)
+    assert (settings.name, settings.role) == ("Settings", "button")
+    assert (button.name, button.disabled, link.name, link.disabled) == ("Continue", True, "Next", True)
+    assert not behind.disabled
+
+
 def test_the_loop_shows_the_guard_what_the_page_says(page: Any) -> None:
     seen: list[Observation] = []
 

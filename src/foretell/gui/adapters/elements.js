@@ -15,6 +15,8 @@
   // What is pressed or filled in, whatever else takes the focus.
   const control = "a[href],button,input,select,textarea,summary,[role=button],[role=link],[role=checkbox],[role=radio],[role=switch],[role=tab],[role=menuitem],[role=option],[role=combobox]";
   const interactive = "a[href],button,input,select,textarea,summary,label,[role],[contenteditable=''],[contenteditable=true],[tabindex]";
+  // Of these, what is not there for its looks alone: an icon within a button is the button.
+  const acting = interactive.replace("[role]", "[role]:not([role=presentation],[role=none],[role=img])");
   const clean = (text) => (text || "").replace(/\s+/g, " ").trim().slice(0, 200);
   const name = (e) => {
     const ids = (e.getAttribute("aria-labelledby") || "").split(/\s+/).filter(Boolean);
@@ -44,11 +46,12 @@
   };
   // What a password field holds is never told.
   const value = (e) => (e.matches("input,textarea") && e.type !== "password" ? clean(e.value) : "");
+  const is_disabled = (e) => !!e.disabled || attribute(e, "aria-disabled") === "true" || !!e.closest("fieldset:disabled");
   const told = (e, cover) => ({
     name: name(e),
     role: e.getAttribute("role") || ({A: "link", SELECT: "combobox", TEXTAREA: "textbox"})[e.tagName] ||
       (e.tagName === "INPUT" ? e.type : e.tagName.toLowerCase()),
-    disabled: !!e.disabled || e.getAttribute("aria-disabled") === "true" || !!e.closest("fieldset:disabled"),
+    disabled: is_disabled(e),
     editable: editable(e),
     covered_by: cover ? name(cover) || cover.tagName.toLowerCase() : "",
     context: context(e),
@@ -107,16 +110,27 @@
     const below = all_at_point(document, x, y).slice(1).map((e) => e.closest(control)).find((e) => e && apart(e, top));
     return below && (backdrop || (getComputedStyle(top).position !== "static" && holds(box, below.getBoundingClientRect()))) ? below : null;
   };
+  // A disabled control that lets the pointer through, as style sheets make them: what is behind it gets the click.
+  const idle = (top, x, y) => {
+    const here = [...all(document, control)].filter((e) => {
+      const box = e.getBoundingClientRect();
+      return box.left <= x && x < box.right && box.top <= y && y < box.bottom && top.contains(e) && is_disabled(e) &&
+        getComputedStyle(e).pointerEvents === "none" && getComputedStyle(e).visibility === "visible";
+    });
+    return here.sort((a, b) => area(a.getBoundingClientRect()) - area(b.getBoundingClientRect()))[0] || null;
+  };
   const at = points.map(([x, y]) => tried(() => {
     const top = deepest(x, y);
     if (!top || (top.tagName === "IFRAME" && !inside(top))) return null;
-    const own = top.closest(interactive);
+    const own = top.closest(acting);
     if (!own && lies_over(top)) {
       const below = all_at_point(document, x, y).find((e) => e !== top && !top.contains(e) && e.closest(interactive));
       if (below) return told(below.closest(interactive), top);
     }
-    const below = at_point(document, x, y) === top && tried(() => covered(top, x, y));
-    return below ? told(below, top) : told(own || top, null);
+    const is_here = at_point(document, x, y) === top;
+    const below = is_here && tried(() => covered(top, x, y));
+    const through = is_here && !below && tried(() => idle(top, x, y));
+    return below ? told(below, top) : told(through || own || top, null);
   }));
   const in_view = (e, dx, dy) => {
     const box = e.getBoundingClientRect();
