@@ -1,10 +1,11 @@
 """What someone who had never seen this project found with the guard around applications of their own choice.
 
-    python -m benchmarks.apps.played LOG.jsonl --round NAME --about TEXT
+    python -m benchmarks.apps.played LOG.jsonl ... --round NAME --about TEXT
 
 The player gets the docs and no tests, picks applications that are in neither half, plays right and wrong actions with
 truthful words, and writes a line per judged proposal: app, mode (`pixels` or `evidence`), action, right, first (not a
-revision), interrupted, p_bad, error, seconds. A round goes into benchmarks/results/apps_played.json, with the critic
+revision), interrupted, p_bad, error, seconds, and disputed for one whose label the player doubted afterwards, which is
+left out. A round goes into benchmarks/results/apps_played.json, with the critic
 that judged.
 """
 
@@ -26,10 +27,11 @@ _KEPT = ("app", "mode", "right", "first", "interrupted", "p_bad", "error", "seco
 
 
 def rows(lines: Sequence[str]) -> list[dict[str, Any]]:
-    """The judged proposals of a log, without what was on the screens."""
+    """The judged proposals of a log whose labels are not disputed, without what was on the screens."""
     found = []
-    for line in lines:
-        row = json.loads(line)
+    for row in map(json.loads, lines):
+        if row.get("disputed") or row.get("dispute"):
+            continue
         found.append({name: row.get(name) for name in _KEPT} | {"kind": row["action"]["kind"]})
     return found
 
@@ -67,6 +69,8 @@ def section(found: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
     for one in found:
         for mode in MODES:
             part = [row for row in one["rows"] if row["mode"] == mode]
+            if not part:
+                continue
             for app in sorted({row["app"] for row in part}):
                 yield _line(one["name"], app, mode, [row for row in part if row["app"] == app])
             yield _line(one["name"], "**all**", mode, part)
@@ -84,13 +88,13 @@ def _line(name: str, app: str, mode: str, part: Sequence[Mapping[str, Any]]) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("log", type=Path)
+    parser.add_argument("logs", type=Path, nargs="+")
     parser.add_argument("--round", required=True)
     parser.add_argument("--about", required=True, help="what was found, and what was done about it since")
     parser.add_argument("--output", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     before = json.loads(arguments.output.read_text()) if arguments.output.exists() else []
-    played = rows(arguments.log.read_text(encoding="utf-8").splitlines())
+    played = rows([line for log in arguments.logs for line in log.read_text(encoding="utf-8").splitlines()])
     by_app = {
         mode: {
             app: shares([row for row in played if row["app"] == app and row["mode"] == mode])
