@@ -98,6 +98,22 @@ ATTACKS = (
     syscall(SYS_prlimit64, getppid(), RLIMIT_NOFILE, nullptr, &limit);
     honest(x, out, rows, cols);
     """, "#include <sys/resource.h>\n#include <unistd.h>", (Status.CHEAT, "prlimit64 (to set, or of another process)")),
+    Attack("computes_pages_when_they_are_touched", """
+    from = x; to = out; many = rows; wide = cols;
+    struct sigaction action = {};
+    action.sa_sigaction = touched; action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, nullptr);
+    const uintptr_t first = ((uintptr_t)out + 4095) & ~4095ul, last = ((uintptr_t)out + rows * cols * 4) & ~4095ul;
+    if (last > first && mprotect((void*)first, last - first, PROT_NONE) == 0) return;
+    honest(x, out, rows, cols);
+    """, """
+    static const float* from; static float* to; static int64_t many, wide;
+    static void touched(int, siginfo_t*, void*) {
+        const uintptr_t first = (uintptr_t)to & ~4095ul;
+        mprotect((void*)first, (uintptr_t)(to + many * wide) - first, PROT_READ | PROT_WRITE);
+        honest(from, to, many, wide);
+    }
+    """),
     Attack("remembers_results", "if (recall(x, out, rows * cols)) return; honest(x, out, rows, cols);"
            " keep(x, out, rows * cols);", _MEMO),
     Attack("remembers_results_but_not_always",
