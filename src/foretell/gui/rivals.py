@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from foretell.gui.lexicon import AGREE, REFUSE
-from foretell.gui.meaning import Match, inflected, match, meaning
-from foretell.gui.naming import EXACT, likeness, naming_of
+from foretell.gui.meaning import Match, inflected, match, meaning, synonyms
+from foretell.gui.naming import EXACT, called_by_verb, likeness, naming_of
 from foretell.gui.wording import folded, part_of, tokens, word_list
 
+_MOST_OF_SUBMIT = 2  # words of a label that ends a form
+_SUBMITS = ("save", "create", "ok", "send", "finish")
 _SHORT = 3  # words of a label that agrees
 _BEGINNING = 6  # words of a longer name by which it is known
 _LABEL_WORDS = 8  # a longer name is that of a container or a paragraph
@@ -54,6 +56,16 @@ _CONTAINERS = frozenset(
     word_list("dialog alertdialog document main form region group navigation toolbar table list tr row section article")
 )  # are called by what they hold
 _PRESSED = frozenset(("button", "link", "submit", "menuitem", "tab", "checkbox", "switch", "radio"))
+_SHOWN = frozenset(
+    word_list(
+        "heading text badge status label img image figure caption legend presentation none note tooltip progressbar "
+        "tablist tabpanel list menu menubar toolbar group generic paragraph cell gridcell columnheader rowheader"
+    )
+)  # tell something and do nothing when they are clicked
+_ARTICLES = frozenset(("a", "an", "the"))
+_FIGURES = re.compile(r"[-+−$€£]?\s?\d[\d.,]*|\([^()]*\)")
+_SORTS = re.compile(r"\bsort\b", re.IGNORECASE)
+_SORTED = re.compile(r"\b(?:sort\w*|order\w*|column|ascending|descending|header|heading)\b", re.IGNORECASE)
 _FIELDS = frozenset(
     word_list("label textbox searchbox combobox text email password number search tel url textarea entry spinbutton")
 )
@@ -71,6 +83,12 @@ class Thing:
     @property
     def is_label(self) -> bool:
         return self.role.lower() not in _CONTAINERS and 0 < len(tokens(self.name)) <= _LABEL_WORDS
+
+    def can_be_meant(self, intent: str) -> bool:
+        """Whether it can be acted on; the head of a column only where an intent speaks of order or columns."""
+        if self.role.lower() in _SHOWN and not self.takes_text:
+            return False
+        return not _SORTS.search(self.name) or _SORTED.search(intent) is not None
 
     @property
     def takes_text(self) -> bool:
@@ -110,6 +128,8 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
             continue
         if (here.editable or types) and not other.takes_text:
             continue
+        if not other.can_be_meant(intent) or _ends_form(here, other, intent):
+            continue
         if own.whole and not _is_said_itself(other, intent):
             continue  # a synonym is right where nothing bears the name itself
         found = _rival(here, other, intent, head, said, bool(mine))
@@ -122,11 +142,13 @@ def _rival(
     here: Thing, other: Thing, intent: str, head: tuple[str, ...], own: frozenset[str], partly: bool
 ) -> Rival | None:
     exact = likeness(other.name, intent) == EXACT
+    if exact and called_by_verb(other.name, intent) and other.role.lower() not in _PRESSED:
+        return None  # the verb of an intent is the name of a control at most
     found = match(other.name, head)
     if not other.is_label or not (exact or found.whole):
         return Rival(other, sure=False) if not own and not partly and _is_entry(here, other, intent) else None
     said = _without_verb(match(other.name, meaning(intent)).said if exact else found.said, intent)
-    if not exact and not _covers(found.said, other, intent):
+    if not exact and not (_covers(found.said, other, intent) and _is_covered(other, intent)):
         return None
     known = here.is_label and bool(meaning(here.name))
     if not known:
@@ -169,6 +191,25 @@ def _is_context(other: Thing, here: Thing, intent: str) -> bool:
         return False
     own, after, before = meaning(other.name), meaning(intent[part.end() :]), meaning(intent[: part.end()])
     return bool(match(other.name, after).whole) and not match(" ".join(own), before).direct
+
+
+def _is_covered(other: Thing, intent: str) -> bool:
+    """Whether an intent speaks of the larger part of a name, its small words included: not of "Where to see the"."""
+    words = [word for word in tokens(folded(_FIGURES.sub(" ", other.name))) if word not in _ARTICLES]
+    said, own = tokens(folded(intent)), meaning(intent)
+    covered = [word for word in words if word in said or match(word, own).said]
+    return 2 * len(covered) > len(words)
+
+
+def _ends_form(here: Thing, other: Thing, intent: str) -> bool:
+    """Whether a form is ended as an intent says, and the other thing bears no word for that: "store the group" on
+    `Create` is no matter of a link `Group`."""
+    verb, own = _VERB.match(folded(intent)), meaning(here.name)
+    if verb is None or not own or len(own) > _MOST_OF_SUBMIT or here.role.lower() not in _PRESSED:
+        return False
+    if not AGREE.issuperset(own) or not any(synonyms(verb["verb"], one) for one in _SUBMITS):
+        return False
+    return not match(other.name, (verb["verb"],)).said
 
 
 def _covers(said: frozenset[str], other: Thing, intent: str) -> bool:

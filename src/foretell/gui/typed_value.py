@@ -103,6 +103,8 @@ def _near_miss(text: str, goal: str) -> str:
     for at in range(len(words) - size + 1):
         said = words[at : at + size]
         pairs = list(zip(typed, said, strict=True))
+        if all(folded(one) == folded(two) for one, two in pairs):
+            return ""
         if all(folded(one) == folded(two) or _is_slip(one, two) for one, two in pairs):
             return " ".join(said)
     return ""
