@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foretell.gui.actions import CLICKS, Action, Kind, Point
+from foretell.gui.agreed import in_block
 from foretell.gui.called import BESIDE_PX, place_clicked
 from foretell.gui.checks import Finding
 from foretell.gui.evidence import ElementAt, Evidence
@@ -22,7 +23,7 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.lexicon import AGREE, REFUSE
 from foretell.gui.meaning import match, meaning
 from foretell.gui.namesakes import in_row, is_label_of, overlap, row_names
-from foretell.gui.naming import EXACT, likeness, naming_of
+from foretell.gui.naming import EXACT, likeness, naming_of, rows_of
 from foretell.gui.places import Place
 from foretell.gui.pressed import label_at
 from foretell.gui.quoting import quoted
@@ -162,6 +163,7 @@ def _by_the_page(
         others = [one for one in others if not _stands_beside(one, sight, action.point, intent, nameless)]
     found = list(_against(thing, others, intent, at.kind is Kind.TYPE))
     found += _other_rows(here, page.seen or (), intent)
+    found += _other_block(here.name, action, intent, sight)
     if not found and thing.is_label and at.kind in CLICKS and not match(thing.name, meaning(intent)).said:
         found = [replace(one, bar=DOUBTED) for one in _by_pixels(action, intent, sight, {})]
     yield from found
@@ -179,6 +181,14 @@ def _other_rows(here: ElementAt, seen: Iterable[ElementAt], intent: str) -> Iter
         if any(part_of(row, one.context) > 0.99 for one in rivals if one.context):
             sentence = f"This is in the row of {quoted(here.context)}; {quoted(row)} stands in another one."
             yield Ground(ErrorClass.CONSTRAINT, sentence, AGREED)
+            return
+
+
+def _other_block(label: str, action: Action, intent: str, sight: Sight) -> Iterable[Ground]:
+    """Whether the intent names the title of another block than the one that what is pressed stands in."""
+    for title in row_names(rows_of(label, intent)):
+        if meaning(title) and in_block(sight, action, title) is False:
+            yield Ground(ErrorClass.CONSTRAINT, f"{quoted(title)} stands above another one.", AGREED)
             return
 
 

@@ -142,8 +142,9 @@ def _rival(
     here: Thing, other: Thing, intent: str, head: tuple[str, ...], own: frozenset[str], partly: bool
 ) -> Rival | None:
     exact = likeness(other.name, intent) == EXACT
-    if exact and called_by_verb(other.name, intent) and other.role.lower() not in _PRESSED:
-        return None  # the verb of an intent is the name of a control at most
+    is_control = other.role.lower() in _PRESSED or not (other.role or folded(other.name) in _LOOKS)
+    if exact and not is_control and called_by_verb(other.name, intent):
+        return None  # the verb of an intent is the name of a control at most: "Open" may be a state
     found = match(other.name, head)
     if not other.is_label or not (exact or found.whole):
         return Rival(other, sure=False) if not own and not partly and _is_entry(here, other, intent) else None
@@ -195,9 +196,11 @@ def _is_context(other: Thing, here: Thing, intent: str) -> bool:
 
 def _is_covered(other: Thing, intent: str) -> bool:
     """Whether an intent speaks of the larger part of a name, its small words included: not of "Where to see the"."""
-    words = [word for word in tokens(folded(_FIGURES.sub(" ", other.name))) if word not in _ARTICLES]
+    words = [word for word in tokens(folded(_FIGURES.sub(" ", other.name))) if word not in _ARTICLES and len(word) > 1]
     said, own = tokens(folded(intent)), meaning(intent)
-    covered = [word for word in words if word in said or match(word, own).said]
+    covered = [
+        word for word in words if match(word, own).said or any(word == one or synonyms(word, one) for one in said)
+    ]
     return 2 * len(covered) > len(words)
 
 
