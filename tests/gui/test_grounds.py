@@ -269,7 +269,18 @@ def test_what_cannot_be_acted_on_or_is_hardly_said_is_no_rival(intent: str, here
 
 
 def test_the_head_of_a_column_is_meant_by_who_sorts() -> None:
-    assert reasons(button("Owner: Activate to sort"), "sort the status column", button("Status: Activate to sort"))
+    head = Thing("Status: Activate to sort", "button")
+    assert head.can_be_meant("sort by status") and not head.can_be_meant("open the status page")
+    assert not Thing("Status", "heading").can_be_meant("open the status page")
+
+
+def test_a_label_that_stands_in_the_intent_word_for_word_is_meant() -> None:
+    mine, new = ElementAt("My Tickets", "link"), ElementAt("New Ticket", "link")
+    assert reasons(mine, "begin a new ticket", new) and not reasons(new, "begin a new ticket", mine)
+    broken, disabled = ElementAt("broken", "link"), ElementAt("disabled", "link")
+    assert reasons(broken, "show the disabled feeds", disabled) and not reasons(
+        disabled, "show the disabled feeds", broken
+    )
 
 
 @pytest.mark.parametrize(

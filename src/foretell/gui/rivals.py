@@ -16,6 +16,7 @@ from foretell.gui.meaning import Match, inflected, match, meaning, synonyms
 from foretell.gui.naming import EXACT, called_by_verb, likeness, naming_of
 from foretell.gui.wording import folded, part_of, tokens, word_list
 
+_QUALITY_AND_KIND = 2  # words for entries of a kind
 _MOST_OF_SUBMIT = 2  # words of a label that ends a form
 _SUBMITS = ("save", "create", "ok", "send", "finish")
 _SHORT = 3  # words of a label that agrees
@@ -35,7 +36,7 @@ _VERB = re.compile(
     r"(?:\s+(?:to|into|onto|on|in|for|at|with|up|down|out|off|back|over|through))*\s*",
     re.IGNORECASE,
 )
-_LOOKS = frozenset(("open", "view", "show", "look", "see", "read", "display", "go", "check", "find"))
+_LOOKS = frozenset(("open", "view", "show", "look", "see", "read", "display", "go", "check", "find", "list"))
 _PART = re.compile(
     r"\b(?:menu|icon|button|arrow|box|checkbox|tick|switch|toggle|field|input|symbol|handle|x|cross|plus|pencil|gear|"
     r"dots|star|picture|image|thumbnail|dropdown|select)s?\s+(?:of|for|beside|next to|near|in|on|at|by|after)\b",
@@ -115,7 +116,9 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
     """
     words = meaning(intent)
     own = match(here.name, words) if here.is_label else Match()
-    if not words or (own.whole and own.direct) or _in_named_row(here, intent) or (not types and _CELL.search(intent)):
+    if own.whole and own.direct:
+        return None if types or here.editable else _said_word_for_word(here, others, intent, own)
+    if not words or _in_named_row(here, intent) or (not types and _CELL.search(intent)):
         return None
     mine = likeness(here.name, intent)
     if mine == EXACT:
@@ -163,6 +166,23 @@ def _rival(
         return Rival(other, sure=bool(said or meaning(other.name)))
     more = bool(said) and own <= said and (found.direct > 0 or not own)
     return Rival(other, sure=exact and own < said and here.role == other.role) if more else None
+
+
+def _said_word_for_word(here: Thing, others: Iterable[Thing], intent: str, own: Match) -> Rival | None:
+    """Another thing of the kind whose name of several words stands in an intent as it is, while the name of what is
+    acted on shares a part of it and has a word of its own: `New Ticket`, not `My Tickets`, for "begin a new ticket"."""
+    said = tokens(folded(intent))
+    if likeness(here.name, intent) == EXACT or set(tokens(folded(here.name))) <= {*said, *own.said}:
+        return None
+    if not any(word not in said and not match(word, said).said for word in tokens(folded(here.name))):
+        return None
+    for other in others:
+        name = tokens(folded(other.name))
+        stands = len(name) > 1 and any(said[at : at + len(name)] == name for at in range(len(said)))
+        is_rival = stands and other.role == here.role and other.can_be_meant(intent)
+        if is_rival and own.said <= match(other.name, meaning(intent)).said:
+            return Rival(other, sure=False)
+    return None
 
 
 def _is_said_itself(other: Thing, intent: str) -> bool:
@@ -221,6 +241,9 @@ def _covers(said: frozenset[str], other: Thing, intent: str) -> bool:
     verb = _VERB.match(folded(intent))
     if not objects or objects <= said:
         return True
+    ordered = object_words(intent)
+    if verb is not None and verb["verb"] in _LOOKS and len(ordered) == _QUALITY_AND_KIND and ordered[0] in said:
+        return other.role.lower() in _PRESSED and match(other.name, ordered).direct > 0  # "show the disabled feeds"
     return verb is not None and verb["verb"] in said and other.role.lower() in _PRESSED
 
 
