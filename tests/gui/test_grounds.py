@@ -245,3 +245,71 @@ def test_what_the_page_told_is_not_described_by_its_looks(element: ElementAt, wo
     proposal = Proposal((CLICK,), "click it")
     text = explain(Observation("g", PAGE), proposal, History(), BLANK, {}, element=element)
     assert words in text and "empty ground" not in text and "plain text" not in text
+
+
+def test_words_that_only_begin_alike_are_other_words() -> None:
+    assert not inflected("ticked", "ticket") and inflected("logs", "log")
+    assert meaning("Log Out") == ("logout",) and not match("Log Out", meaning("open the log page")).said
+
+
+@pytest.mark.parametrize(
+    ("intent", "here", "other"),
+    [
+        ("unfold further filters", button("more"), ElementAt("Where to see the", "link")),
+        ("open the menu for the ticked ones", button("Actions"), button("Ticket: Activate to sort")),
+        ("open the one that was found", ElementAt("Minutes of May", "link"), ElementAt("Open", "status")),
+        ("store the group", button("Create"), ElementAt("New: Group", "link")),
+        ("store the group", button("Create"), ElementAt("Group", "heading")),
+        ("open the log page", ElementAt("Logs", "menuitem"), button("Log Out")),
+        ("repeat the password", field("Confirm Password"), field("Password")),
+    ],
+)
+def test_what_cannot_be_acted_on_or_is_hardly_said_is_no_rival(intent: str, here: ElementAt, other: ElementAt) -> None:
+    assert reasons(here, intent, other) == []
+
+
+def test_the_head_of_a_column_is_meant_by_who_sorts() -> None:
+    head = Thing("Status: Activate to sort", "button")
+    assert head.can_be_meant("sort by status") and not head.can_be_meant("open the status page")
+    assert not Thing("Status", "heading").can_be_meant("open the status page")
+
+
+def test_a_label_that_stands_in_the_intent_word_for_word_is_meant() -> None:
+    mine, new = ElementAt("My Tickets", "link"), ElementAt("New Ticket", "link")
+    assert reasons(mine, "begin a new ticket", new) and not reasons(new, "begin a new ticket", mine)
+    broken, disabled = ElementAt("broken", "link"), ElementAt("disabled", "link")
+    assert reasons(broken, "show the disabled feeds", disabled) and not reasons(
+        disabled, "show the disabled feeds", broken
+    )
+
+
+@pytest.mark.parametrize(
+    "intent", ["clear the tick of Permanent", "remove the check from Permanent", "take the tick of Permanent out"]
+)
+def test_a_tick_that_is_cleared_is_off_afterwards(intent: str) -> None:
+    assert reasons(ElementAt("Permanent", "checkbox", checked=True), intent) == []
+    assert reasons(ElementAt("Permanent", "checkbox", checked=False), intent)[0].error is ErrorClass.SUBOPTIMAL
+
+
+def test_letters_choose_the_entry_of_a_list_that_has_the_focus() -> None:
+    typing = Action(Kind.TYPE, text="Close")
+    assert reasons(ElementAt("", "combobox"), "jump to the entry that closes", action=typing) == []
+    assert reasons(button("Go"), "jump to the entry that closes", action=typing)[0].error is ErrorClass.PREREQUISITE
+
+
+@pytest.mark.parametrize(
+    ("text", "goal", "said"),
+    [
+        ("The man comes on Monday", "Reply 'The man comes on Friday'", "The man comes on Friday"),
+        ("Lamp is broken", "Create a card 'Lamp is dark'", "Lamp is dark"),
+        ("I bring the wine", "Tell them that I bring the bread", "i bring the bread"),
+        ("https://a.test/drinks", "Lead it to https://a.test/food", "https://a.test/food"),
+        ("https://a.test", "Lead it to https://a.test/food", None),
+        ("https://b.test/food", "Compare it with https://a.test/food", None),
+        (", #kitchen", "Join #garden and #kitchen", None),
+        ("I will bring bread", "Tell them that I bring the bread", None),
+    ],
+)
+def test_a_text_that_repeats_the_goal_but_for_a_word(text: str, goal: str, said: str | None) -> None:
+    found = difference(text, "write it", goal)
+    assert (None if found is None else found.said) == said

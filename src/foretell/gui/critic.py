@@ -11,12 +11,13 @@ import numpy as np
 
 from foretell.gui import marker
 from foretell.gui.actions import CLICKS, Action, Kind
+from foretell.gui.agreed import is_agreed
 from foretell.gui.batch import Part, parts
 from foretell.gui.called import goal_margin, is_called_on_page, is_called_on_screen, is_new_label
 from foretell.gui.checks import Finding, check
 from foretell.gui.contradiction import Contradiction, contradiction
 from foretell.gui.critic_model import UNUSABLE, CriticModel
-from foretell.gui.evidence import ElementAt, Evidence, Weighed, weigh
+from foretell.gui.evidence import CALLED_SO, ElementAt, Evidence, Weighed, weigh
 from foretell.gui.evidence_contradiction import against_page, disagrees
 from foretell.gui.evidence_features import page_features
 from foretell.gui.experts import EVIDENCE as BY_EVIDENCE
@@ -129,6 +130,9 @@ class EmbeddedCritic:
             as_click, whole = _clicking(part, whole)
             findings = check(observation, as_click.proposal, as_click.history)
             found = _worse(found, self._weighed(observation, as_click, sight, whole, findings, numbered))
+        action, intent = part.proposal.actions[0], part.proposal.intent
+        if final and found.advice and is_agreed(observation.evidence, whole, action, intent, observation.goal, sight):
+            found = replace(found, p_bad=min(found.p_bad, CALLED_SO))
         return replace(found, evidence={**found.evidence, **final})
 
     def _weighed(
@@ -166,8 +170,9 @@ class EmbeddedCritic:
         if name:
             reasons = grounds(asked, action, whole, intent, observation.goal, part.history, sight, findings, seen)
             decides = next((one for one in reasons if p_bad >= one.bar), None)
-            if decides is not None and p_bad < SURE:
-                p_bad, error = SURE, decides.error
+            if decides is not None:
+                p_bad, error = max(p_bad, SURE), decides.error
+                reasons.sort(key=lambda one: one is not decides)
         advice = bool(name) and not reasons and not against.strength
         if against.strength > p_bad:
             p_bad, error = against.strength, against.error
@@ -177,8 +182,12 @@ class EmbeddedCritic:
             p_bad, error = said.p_bad, said.error
         told = {name: seen[name] for name in _TOLD if not math.isnan(seen.get(name, math.nan))}
         element = asked.at.get(whole.point) if asked is not None and whole.point is not None else None
-        text = explain(observation, part.proposal, part.history, sight, seen, findings, element)
-        first = " ".join(one for one in (said.sentence, against.sentence, *(one.sentence for one in reasons)) if one)
+        named = [said.sentence, against.sentence, *(one.sentence for one in reasons)]
+        if reasons and error is reasons[0].error:
+            named = [reasons[0].sentence, *named]  # what comes first is the reason
+        first = " ".join(dict.fromkeys(one for one in named if one))
+        findings = [one for one in findings if one.sentence not in named]
+        text = explain(observation, part.proposal, part.history, sight, seen, findings, element, compares=not first)
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
         return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index, model=name, advice=advice)
 

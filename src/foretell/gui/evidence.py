@@ -24,6 +24,7 @@ ROLES = frozenset(
         "password email number search submit label heading cell row gridcell treeitem listitem select textarea"
     )
 )  # what a page may call its elements in the guard's sentences
+_CHOSEN_BY_LETTER = frozenset(word_list("combobox listbox select option"))
 _REFUTED = frozenset((ErrorClass.GROUNDING, ErrorClass.HALLUCINATION, ErrorClass.MISALIGNMENT))
 
 
@@ -43,6 +44,11 @@ class ElementAt:
     context: str = ""
     value: str = ""
     checked: bool | None = None
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether keys go to it: it is edited, or a list in which letters go to the entry that begins with them."""
+        return not self.disabled and (self.editable or self.role.lower() in _CHOSEN_BY_LETTER)
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def weigh(evidence: Evidence, action: Action, intent: str | None, p_bad: float, 
 
 
 def _typing(focused: ElementAt | None, p_bad: float, error: ErrorClass | None) -> Weighed:
-    if focused is not None and focused.editable and not focused.disabled:
+    if focused is not None and focused.takes_keys:
         return Weighed(min(p_bad, CALLED_SO) if error is ErrorClass.PREREQUISITE else p_bad, error)
     if p_bad >= UNFOCUSED:
         return Weighed(p_bad, error)

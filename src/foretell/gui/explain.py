@@ -41,17 +41,19 @@ def explain(
     seen: Mapping[str, float],
     findings: Iterable[Finding] = (),
     element: ElementAt | None = None,
+    compares: bool = True,
 ) -> str:
     """A few sentences about the first action; findings of the checks come first.
 
     Where the page told the `element` under the point, it is described by its role and name, not by its looks.
+    What the words of goal and intent are closer to is left out where it is not the reason (`compares`).
     """
     parts = [finding.sentence for finding in findings]
     action = proposal.actions[0] if proposal.actions else None
     if action is not None:
         parts.append(_by_page(element, action) or _under(sight, action, history))
         parts.append(_happens(action))
-        parts.append(_serves(sight, action, wording(observation.goal), proposal.intent, seen))
+        parts.append(_serves(sight, action, wording(observation.goal), proposal.intent, seen, compares))
     return " ".join(part for part in parts if part)
 
 
@@ -128,7 +130,9 @@ def _happens(action: Action) -> str:
             return ""
 
 
-def _serves(sight: Sight, action: Action, goal: Wording, intent: str | None, seen: Mapping[str, float]) -> str:
+def _serves(
+    sight: Sight, action: Action, goal: Wording, intent: str | None, seen: Mapping[str, float], compares: bool
+) -> str:
     said = []
     if action.point is not None:
         here = sight.places.under(action.point.x, action.point.y)
@@ -137,7 +141,14 @@ def _serves(sight: Sight, action: Action, goal: Wording, intent: str | None, see
                 continue
             answer = meant(words, sight, here, word_at(sight.places.words, action.point.x, action.point.y))
             other = answer.best_place
-            if other is not None and answer.here < 0.4 and answer.best > 0.8 and other is not here and other.name:
+            if (
+                compares
+                and other is not None
+                and answer.here < 0.4
+                and answer.best > 0.8
+                and other is not here
+                and other.name
+            ):
                 said.append(f"The words of the {who} are closer to {named(other)}, elsewhere on the screen.")
         if seen.get("at.intent_absent", math.nan) == 1.0:
             said.append("What the stated intent quotes is not seen on the screen.")

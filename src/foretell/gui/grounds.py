@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from foretell.gui.actions import CLICKS, Action, Kind, Point
+from foretell.gui.agreed import in_block
 from foretell.gui.called import BESIDE_PX, place_clicked
 from foretell.gui.checks import Finding
 from foretell.gui.evidence import ElementAt, Evidence
@@ -22,7 +23,7 @@ from foretell.gui.judgement import ErrorClass
 from foretell.gui.lexicon import AGREE, REFUSE
 from foretell.gui.meaning import match, meaning
 from foretell.gui.namesakes import in_row, is_label_of, overlap, row_names
-from foretell.gui.naming import EXACT, likeness, naming_of
+from foretell.gui.naming import EXACT, likeness, naming_of, rows_of
 from foretell.gui.places import Place
 from foretell.gui.pressed import label_at
 from foretell.gui.quoting import quoted
@@ -39,11 +40,21 @@ _OWN_TEXT = ("button", "link", "text")
 _ROLES = {"button": "button", "link": "link", "field": "textbox", "checkbox": "checkbox", "radio": "radio"}
 _STATES = re.compile(
     r"\b(?:switch(?:es|ing)?|turn(?:s|ing)?)\b.*\b(?:on|off)\b|\b(?:un)?(?:tick|check|mark)\b|\b(?:en|dis)able\b|"
-    r"\b(?:un)?(?:hide|fold|pin|mute|star|collapse|expand)\b",
+    r"\b(?:un)?(?:hide|fold|pin|mute|star|collapse|expand)\b|\b(?:clear|remove|take|set|put)\b.*\b(?:tick|check(?:mark)?)\b",
     re.IGNORECASE,
 )
-_ON = re.compile(r"\b(?:tick|check|switch on|turn on|enable|activate)\b", re.IGNORECASE)
-_OFF = re.compile(r"\b(?:untick|uncheck|switch off|turn off|disable|deactivate)\b", re.IGNORECASE)
+_MARK = r"(?:the |a |its |this |that )?(?:tick|check(?: ?mark)?|mark|cross)\b"
+_OFF = re.compile(
+    rf"\b(?:(?:un|de)(?:tick|check|select)|switch off|turn off|disable|deactivate)\b|\b(?:switch|turn)\b.*\boff\b|"
+    rf"\b(?:clear|remove|delete|drop|take (?:out|off|away)|get rid of) {_MARK}|"
+    rf"\b(?:take|clear|get) {_MARK}.*\b(?:out|off|away|from)\b",
+    re.IGNORECASE,
+)
+_ON = re.compile(
+    rf"\b(?:tick|check|switch on|turn on|enable|activate)\b|\b(?:switch|turn)\b.*\bon\b|"
+    rf"\b(?:set|put|place|add|make) {_MARK}",
+    re.IGNORECASE,
+)
 _ROW_OF = r"\b(?:row|line|entry|card)(?: (?:of|for|with))?|\bof|\bfor|\bbeside|\bnext to"
 _DIALOGS = frozenset(word_list("dialog alertdialog"))
 _PRESSED = frozenset(word_list("button link submit menuitem"))
@@ -77,7 +88,7 @@ def grounds(
     Where a page was asked, what it says outranks what was read off the pixels.
     """
     focused = observed.focused if observed is not None else None
-    takes_text = focused is not None and focused.editable and not focused.disabled
+    takes_text = focused is not None and focused.takes_keys
     findings = [one for one in findings if one.strength >= _FINDING and not (takes_text and one.check == "unfocused")]
     found = [Ground(one.error, one.sentence) for one in findings]
     found += _of_the_past(action, intent, history, seen)
@@ -128,14 +139,15 @@ def _by_the_page(
     if at.kind is Kind.TERMINATE and at.success is not False:
         yield from _open_dialog(page, history)
     here = page.at.get(at.point) if at.point is not None else page.focused if at.kind is Kind.TYPE else None
-    if at.kind is Kind.TYPE and at.point is None and (here is None or not here.editable or here.disabled):
+    if at.kind is Kind.TYPE and at.point is None and (here is None or not here.takes_keys):
         yield Ground(ErrorClass.PREREQUISITE, "")
     if not intent or at.kind not in CLICKS | {Kind.TYPE} or (here is None and at.point is None):
         return
     here = here or ElementAt()  # nothing of a name is there
     if here.disabled or here.covered_by:
         yield Ground(ErrorClass.PREREQUISITE, "", ALONE)
-    on, off = (pattern.search(intent) is not None for pattern in (_ON, _OFF))
+    off = _OFF.search(intent) is not None
+    on = _ON.search(_OFF.sub(" ", intent)) is not None
     as_it_is = here.checked is not None and on is not off and here.checked is on
     if at.kind is Kind.CLICK and as_it_is and match(here.name, meaning(intent)).said:
         yield Ground(ErrorClass.SUBOPTIMAL, f"{quoted(here.name)} is {'on' if on else 'off'} already.", ALONE)
@@ -151,6 +163,7 @@ def _by_the_page(
         others = [one for one in others if not _stands_beside(one, sight, action.point, intent, nameless)]
     found = list(_against(thing, others, intent, at.kind is Kind.TYPE))
     found += _other_rows(here, page.seen or (), intent)
+    found += _other_block(here.name, action, intent, sight)
     if not found and thing.is_label and at.kind in CLICKS and not match(thing.name, meaning(intent)).said:
         found = [replace(one, bar=DOUBTED) for one in _by_pixels(action, intent, sight, {})]
     yield from found
@@ -168,6 +181,14 @@ def _other_rows(here: ElementAt, seen: Iterable[ElementAt], intent: str) -> Iter
         if any(part_of(row, one.context) > 0.99 for one in rivals if one.context):
             sentence = f"This is in the row of {quoted(here.context)}; {quoted(row)} stands in another one."
             yield Ground(ErrorClass.CONSTRAINT, sentence, AGREED)
+            return
+
+
+def _other_block(label: str, action: Action, intent: str, sight: Sight) -> Iterable[Ground]:
+    """Whether the intent names the title of another block than the one that what is pressed stands in."""
+    for title in row_names(rows_of(label, intent)):
+        if meaning(title) and in_block(sight, action, title) is False:
+            yield Ground(ErrorClass.CONSTRAINT, f"{quoted(title)} stands above another one.", AGREED)
             return
 
 

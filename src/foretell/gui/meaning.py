@@ -17,11 +17,13 @@ from foretell.gui.wording import folded, word_list
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AMOUNT = re.compile(r"[-+−$€£]?\s?\d[\d,]*[.,]\d+")
+_PHRASAL = re.compile(r"\b(log|sign)[ -](in|out|on|off|up)\b", re.IGNORECASE)
 _SHORTCUT = re.compile(r"\([^()]{1,20}\)")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")  # of a file's name
 _ENDING = re.compile(
-    r"|s|es|d|ed|ing|ings|er|ers|r|rs|or|al|ly|y|ie|i|able|n|en|e|\w*(?:ions?|ments?|ences?|ances?|ity|ities|ures?)"
+    r"|s|es|d|ed|ing|ings|er|ers|r|rs|or|al|ly|y|ie|i|able|n|en|e|ies|ied|ily|i[sz]e[sdr]?|i[sz]ing|ic|ical|ive|\w*(?:ions?|ments?|ences?|ances?|ity|ities|ures?)"
 )  # of an inflected word, or of one that is cut short
+_LEAST_PLURAL = 3  # letters of a word that may have a plural
 _LEAST_STEM, _LEAST_SHARE = 4, 0.6  # letters that inflected words share at least, and of the longer one
 _STOP = frozenset(
     word_list(
@@ -49,6 +51,8 @@ _SYNONYMS = (
     "folder directory",
     "picture image photo",
     "login signin logon",
+    "logout signout logoff signoff",
+    "repeat confirm retype verify",
     "mail email e-mail",
     "theme mode dark light appearance",
     "refresh reload",
@@ -89,6 +93,7 @@ class Match:
 def meaning(text: str) -> tuple[str, ...]:
     """The words of a text that tell one thing from another; amounts and the endings of files' names are left out."""
     plain = _AMOUNT.sub(" ", _CAMEL.sub(" ", _SUFFIX.sub("", _SHORTCUT.sub(" ", text.strip()).strip())))
+    plain = _PHRASAL.sub(r"\1\2", plain)
     words = (word.removesuffix("'s").removesuffix("’s").strip("'’") for word in _WORD.findall(folded(plain)))
     return tuple(dict.fromkeys(word for word in words if (len(word) > 1 or word.isdigit()) and not _says_nothing(word)))
 
@@ -101,7 +106,7 @@ def _says_nothing(word: str) -> bool:
 def inflected(one: str, other: str) -> bool:
     """Whether two words are forms of one, or one is short for the other."""
     a, b = one.replace("-", ""), other.replace("-", "")
-    if a == b:
+    if a == b or _plural(a, b):
         return True
     if any(c.isdigit() for c in a + b) or min(len(a), len(b)) < _LEAST_STEM:
         return False
@@ -110,7 +115,15 @@ def inflected(one: str, other: str) -> bool:
     shared = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     if shared == min(len(a), len(b)):  # one begins with the other: plural, participle, "admin" for "administration"
         return shared >= _LEAST_STEM and not _is_compound(a, b)
-    return shared > _LEAST_STEM and shared >= _LEAST_SHARE * max(len(a), len(b))
+    if shared <= _LEAST_STEM or shared < _LEAST_SHARE * max(len(a), len(b)):
+        return False
+    return all(_ENDING.fullmatch(word[shared:]) for word in (a, b))  # "ticked" is no "ticket"
+
+
+def _plural(a: str, b: str) -> bool:
+    """Whether one is the other with the ending of a plural, which short words have as well ("log")."""
+    short, long = sorted((a, b), key=len)
+    return len(short) >= _LEAST_PLURAL and short.isalpha() and long == f"{short}s" and not short.endswith("s")
 
 
 def _is_compound(a: str, b: str) -> bool:

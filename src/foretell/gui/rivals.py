@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from foretell.gui.lexicon import AGREE, REFUSE
-from foretell.gui.meaning import Match, inflected, match, meaning
-from foretell.gui.naming import EXACT, likeness, naming_of
+from foretell.gui.meaning import Match, inflected, match, meaning, synonyms
+from foretell.gui.naming import EXACT, called_by_verb, likeness, naming_of
 from foretell.gui.wording import folded, part_of, tokens, word_list
 
+_QUALITY_AND_KIND = 2  # words for entries of a kind
+_MOST_OF_SUBMIT = 2  # words of a label that ends a form
+_SUBMITS = ("save", "create", "ok", "send", "finish")
 _SHORT = 3  # words of a label that agrees
 _BEGINNING = 6  # words of a longer name by which it is known
 _LABEL_WORDS = 8  # a longer name is that of a container or a paragraph
@@ -33,7 +36,7 @@ _VERB = re.compile(
     r"(?:\s+(?:to|into|onto|on|in|for|at|with|up|down|out|off|back|over|through))*\s*",
     re.IGNORECASE,
 )
-_LOOKS = frozenset(("open", "view", "show", "look", "see", "read", "display", "go", "check", "find"))
+_LOOKS = frozenset(("open", "view", "show", "look", "see", "read", "display", "go", "check", "find", "list"))
 _PART = re.compile(
     r"\b(?:menu|icon|button|arrow|box|checkbox|tick|switch|toggle|field|input|symbol|handle|x|cross|plus|pencil|gear|"
     r"dots|star|picture|image|thumbnail|dropdown|select)s?\s+(?:of|for|beside|next to|near|in|on|at|by|after)\b",
@@ -54,6 +57,16 @@ _CONTAINERS = frozenset(
     word_list("dialog alertdialog document main form region group navigation toolbar table list tr row section article")
 )  # are called by what they hold
 _PRESSED = frozenset(("button", "link", "submit", "menuitem", "tab", "checkbox", "switch", "radio"))
+_SHOWN = frozenset(
+    word_list(
+        "heading text badge status label img image figure caption legend presentation none note tooltip progressbar "
+        "tablist tabpanel list menu menubar toolbar group generic paragraph cell gridcell columnheader rowheader"
+    )
+)  # tell something and do nothing when they are clicked
+_ARTICLES = frozenset(("a", "an", "the"))
+_FIGURES = re.compile(r"[-+−$€£]?\s?\d[\d.,]*|\([^()]*\)")
+_SORTS = re.compile(r"\bsort\b", re.IGNORECASE)
+_SORTED = re.compile(r"\b(?:sort\w*|order\w*|column|ascending|descending|header|heading)\b", re.IGNORECASE)
 _FIELDS = frozenset(
     word_list("label textbox searchbox combobox text email password number search tel url textarea entry spinbutton")
 )
@@ -71,6 +84,12 @@ class Thing:
     @property
     def is_label(self) -> bool:
         return self.role.lower() not in _CONTAINERS and 0 < len(tokens(self.name)) <= _LABEL_WORDS
+
+    def can_be_meant(self, intent: str) -> bool:
+        """Whether it can be acted on; the head of a column only where an intent speaks of order or columns."""
+        if self.role.lower() in _SHOWN and not self.takes_text:
+            return False
+        return not _SORTS.search(self.name) or _SORTED.search(intent) is not None
 
     @property
     def takes_text(self) -> bool:
@@ -97,7 +116,9 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
     """
     words = meaning(intent)
     own = match(here.name, words) if here.is_label else Match()
-    if not words or (own.whole and own.direct) or _in_named_row(here, intent) or (not types and _CELL.search(intent)):
+    if own.whole and own.direct:
+        return None if types or here.editable else _said_word_for_word(here, others, intent, own)
+    if not words or _in_named_row(here, intent) or (not types and _CELL.search(intent)):
         return None
     mine = likeness(here.name, intent)
     if mine == EXACT:
@@ -109,6 +130,8 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
         if other == here or other.name == here.name or _is_context(other, here, intent):
             continue
         if (here.editable or types) and not other.takes_text:
+            continue
+        if not other.can_be_meant(intent) or _ends_form(here, other, intent):
             continue
         if own.whole and not _is_said_itself(other, intent):
             continue  # a synonym is right where nothing bears the name itself
@@ -122,11 +145,14 @@ def _rival(
     here: Thing, other: Thing, intent: str, head: tuple[str, ...], own: frozenset[str], partly: bool
 ) -> Rival | None:
     exact = likeness(other.name, intent) == EXACT
+    is_control = other.role.lower() in _PRESSED or not (other.role or folded(other.name) in _LOOKS)
+    if exact and not is_control and called_by_verb(other.name, intent):
+        return None  # the verb of an intent is the name of a control at most: "Open" may be a state
     found = match(other.name, head)
     if not other.is_label or not (exact or found.whole):
         return Rival(other, sure=False) if not own and not partly and _is_entry(here, other, intent) else None
     said = _without_verb(match(other.name, meaning(intent)).said if exact else found.said, intent)
-    if not exact and not _covers(found.said, other, intent):
+    if not exact and not (_covers(found.said, other, intent) and _is_covered(other, intent)):
         return None
     known = here.is_label and bool(meaning(here.name))
     if not known:
@@ -140,6 +166,23 @@ def _rival(
         return Rival(other, sure=bool(said or meaning(other.name)))
     more = bool(said) and own <= said and (found.direct > 0 or not own)
     return Rival(other, sure=exact and own < said and here.role == other.role) if more else None
+
+
+def _said_word_for_word(here: Thing, others: Iterable[Thing], intent: str, own: Match) -> Rival | None:
+    """Another thing of the kind whose name of several words stands in an intent as it is, while the name of what is
+    acted on shares a part of it and has a word of its own: `New Ticket`, not `My Tickets`, for "begin a new ticket"."""
+    said = tokens(folded(intent))
+    if likeness(here.name, intent) == EXACT or set(tokens(folded(here.name))) <= {*said, *own.said}:
+        return None
+    if not any(word not in said and not match(word, said).said for word in tokens(folded(here.name))):
+        return None
+    for other in others:
+        name = tokens(folded(other.name))
+        stands = len(name) > 1 and any(said[at : at + len(name)] == name for at in range(len(said)))
+        is_rival = stands and other.role == here.role and other.can_be_meant(intent)
+        if is_rival and own.said <= match(other.name, meaning(intent)).said:
+            return Rival(other, sure=False)
+    return None
 
 
 def _is_said_itself(other: Thing, intent: str) -> bool:
@@ -171,12 +214,36 @@ def _is_context(other: Thing, here: Thing, intent: str) -> bool:
     return bool(match(other.name, after).whole) and not match(" ".join(own), before).direct
 
 
+def _is_covered(other: Thing, intent: str) -> bool:
+    """Whether an intent speaks of the larger part of a name, its small words included: not of "Where to see the"."""
+    words = [word for word in tokens(folded(_FIGURES.sub(" ", other.name))) if word not in _ARTICLES and len(word) > 1]
+    said, own = tokens(folded(intent)), meaning(intent)
+    covered = [
+        word for word in words if match(word, own).said or any(word == one or synonyms(word, one) for one in said)
+    ]
+    return 2 * len(covered) > len(words)
+
+
+def _ends_form(here: Thing, other: Thing, intent: str) -> bool:
+    """Whether a form is ended as an intent says, and the other thing bears no word for that: "store the group" on
+    `Create` is no matter of a link `Group`."""
+    verb, own = _VERB.match(folded(intent)), meaning(here.name)
+    if verb is None or not own or len(own) > _MOST_OF_SUBMIT or here.role.lower() not in _PRESSED:
+        return False
+    if not AGREE.issuperset(own) or not any(synonyms(verb["verb"], one) for one in _SUBMITS):
+        return False
+    return not match(other.name, (verb["verb"],)).said
+
+
 def _covers(said: frozenset[str], other: Thing, intent: str) -> bool:
     """Whether what an intent says of something is all that it acts on, or its verb, of something that is pressed."""
     objects = frozenset(word for word in object_words(_OWNER.sub(" ", intent)) if word.removesuffix("s") not in _THINGS)
     verb = _VERB.match(folded(intent))
     if not objects or objects <= said:
         return True
+    ordered = object_words(intent)
+    if verb is not None and verb["verb"] in _LOOKS and len(ordered) == _QUALITY_AND_KIND and ordered[0] in said:
+        return other.role.lower() in _PRESSED and match(other.name, ordered).direct > 0  # "show the disabled feeds"
     return verb is not None and verb["verb"] in said and other.role.lower() in _PRESSED
 
 

@@ -10,11 +10,15 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+from urllib.parse import urlsplit
 
-from foretell.gui.meaning import inflected, meaning
-from foretell.gui.wording import folded
+from foretell.gui.meaning import inflected, meaning, synonyms
+from foretell.gui.wording import folded, wording
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_PAGE = re.compile(r"https?://[^\s'\"<>()]+")
+_END_OF_SENTENCE = re.compile(r"[.!?]\s|\n")
+_MARKS = ".,;:!?'\"‘’“”"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WORD = re.compile(r"[\w.@+-]*\w")
 _SAYS = re.compile(
@@ -27,6 +31,7 @@ _NO_VALUE = frozenset(
      "all", "for", "what", "who", "to", "on", "text", "name", "title", "message", "value", "new")
 )  # fmt: skip
 _CORRECTS = re.compile(r"\b(?:correct|fix|spell\w*|typos?|misspel\w*|mistyped)\b", re.IGNORECASE)
+_LEAST_WORDS = 3  # of a text that repeats what the goal says
 _NEAR, _LEAST_LETTERS, _MOST_CHARACTERS = 0.75, 5, 200
 
 
@@ -49,6 +54,7 @@ def difference(text: str, intent: str | None, goal: str) -> Difference | None:
     if _CORRECTS.search(f"{goal} {intent or ''}"):
         return None
     near = _other_number(text, goal) or _other_address(text, goal) or _near_miss(text, goal)
+    near = near or _other_page(text, goal) or _other_word(text, goal)
     return Difference(near, sure=True) if near else None
 
 
@@ -103,9 +109,53 @@ def _near_miss(text: str, goal: str) -> str:
     for at in range(len(words) - size + 1):
         said = words[at : at + size]
         pairs = list(zip(typed, said, strict=True))
+        if all(folded(one) == folded(two) for one, two in pairs):
+            return ""
         if all(folded(one) == folded(two) or _is_slip(one, two) for one, two in pairs):
             return " ".join(said)
     return ""
+
+
+def _other_page(text: str, goal: str) -> str:
+    """The only address of a page in the goal, where another one on the same host is typed."""
+    pages = set(_PAGE.findall(goal))
+    if len(pages) != 1 or not _PAGE.fullmatch(text):
+        return ""
+    (page,) = pages
+    page = page.rstrip(".,;:!?)")
+    same_host = urlsplit(page).netloc == urlsplit(text).netloc
+    is_part = page.startswith(text.rstrip("/")) or text.startswith(page.rstrip("/"))
+    return page if same_host and not is_part else ""
+
+
+def _other_word(text: str, goal: str) -> str:
+    """Words of the goal that a text repeats but for one, for which it has another that the goal has not.
+
+    Of a quoted phrase half of the words have to be the same, of others all but the last.
+    """
+    typed = folded(text).split()
+    if len(typed) < _LEAST_WORDS or _END_OF_SENTENCE.search(text.rstrip(".!?")):
+        return ""
+    for phrase in wording(goal).quoted:
+        said = folded(phrase).split()
+        same = [one for one, two in zip(typed, said, strict=False) if one == two]
+        others = set(meaning(" ".join(typed))) - set(meaning(phrase))
+        begins = len(same) * 2 >= max(len(said), len(typed)) and typed[: len(same)] == said[: len(same)]
+        if begins and len(typed) > len(same) < len(said) and _are_new(others, goal):
+            return phrase
+    words = folded(goal).split()
+    for at in range(len(words) - len(typed) + 1):
+        said = [word.strip(_MARKS) for word in words[at : at + len(typed)]]
+        if len(typed) > _LEAST_WORDS and said[:-1] == typed[:-1] and meaning(said[-1]):
+            last = typed[-1].strip(_MARKS)
+            if last != said[-1] and meaning(last) and _are_new({last}, goal):
+                return " ".join(said)
+    return ""
+
+
+def _are_new(words: set[str], goal: str) -> bool:
+    """Whether the goal says none of these words, by no form or synonym of it."""
+    return bool(words) and not any(inflected(one, two) or synonyms(one, two) for one in words for two in meaning(goal))
 
 
 def _is_slip(one: str, two: str) -> bool:

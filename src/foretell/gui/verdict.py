@@ -41,7 +41,7 @@ class Reason(StrEnum):
     """Why a verdict is as it is. Closed."""
 
     FINE = "fine"  # P(bad) does not clear the threshold
-    DOUBTED = "doubted"  # it does
+    DOUBTED = "doubted"  # it does; `intervene` says whether that stops it: a doubt that is advice does not
     UNCONFIRMED = "unconfirmed"  # irreversible, and not sure enough to pass without a confirmation
     QUIET = "quiet"  # it does, but the revisions of this step are used up
     FAILED = "failed"  # the critic failed: passed unjudged
@@ -88,6 +88,7 @@ def feedback_for(
     without actions never is. `doubted` is false where it is stopped only since it cannot be taken back.
     """
     kind = f": it may be that {ERROR_WORDS[judgement.error]}." if judgement.error is not None else "."
+    doubted = doubted and not (final and judgement.advice)  # then it is stopped for this alone
     why = f"since it is doubted{kind}" if doubted else "since it cannot be taken back and was not confirmed."
     if not proposal.actions:
         lines = ["No action could be read from this message, and nothing has been executed."]
