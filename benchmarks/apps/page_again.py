@@ -36,8 +36,8 @@ def section() -> Iterator[str]:
         "judged by the critic as a guard asks it (`python -m benchmarks.apps.evaluate DATA/heldout --held-out --guard "
         f"ANSWERS.jsonl`): {counts}. The models are the same. On larger screens a score interrupts only with a reason "
         "that can be named: the recall and the false interruptions at the shipped threshold count what is interrupted, "
-        "the other figures are of the score. What scripts get wrong without contradicting a word (another element under "
-        "words that name it, a needless step) is advice since.",
+        "the other figures are of the score. What scripts get wrong without contradicting a word (another element "
+        "under words that name it, a needless step) is advice since.",
         "",
     )
     titles = [f"{name}, {half}" for half, found in parts.items() for name in found]
