@@ -18,6 +18,7 @@ from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
 from foretell.kernels.measurement import Measurement, Status
 from foretell.kernels.profiles import BenchEffort
+from foretell.kernels.sandbox.command import Finished
 from tests.kernels.bench.hostile import HOSTILE, Hostile
 
 TASK = get("softmax")
@@ -109,3 +110,12 @@ def test_hostile_candidate_is_stopped(
 def test_there_are_enough_of_them() -> None:
     assert len(HOSTILE) >= 16
     assert len({hostile.name for hostile in HOSTILE}) == len(HOSTILE)
+
+
+def test_a_compiler_that_its_own_limit_ends_ran_out_of_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the process's own limit may come before the supervisor sees that its time is over."""
+    words = "g++: internal compiler error: CPU time limit exceeded signal terminated program cc1plus"
+    monkeypatch.setattr(cpp, "run", lambda *_, **__: Finished(4, "", words))
+    monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
+    build = cpp.build(get("softmax"), Candidate("softmax", "cpp", "int wrong;"))
+    assert build.status is Status.TIMEOUT and "did not finish" in build.message

@@ -30,6 +30,9 @@ from foretell.received import parsed, read_plain
 _KEY_CHARACTERS = 40
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-std=c++20")
 BUILD_TIMEOUT_S = COMPILER_LIMITS.cpu_s
+_KILLED_FOR_TIME = (
+    "time limit exceeded signal terminated program"  # by the limit of the process itself, says the driver
+)
 # Both in one sandbox, which takes longer to start than the listing; without objdump there is none.
 _COMPILE_AND_LIST = '"$@" >&2 && { objdump -d --no-show-raw-insn kernel.so 2>/dev/null || :; }'
 WALL_PER_CPU = 10  # how many times the CPU limit a tool may take by the clock
@@ -148,7 +151,7 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
     finished = run(command, writable=scratch, limits=limits)
     if finished.broken:
         return Build(Status.INFRASTRUCTURE, f"the compiler's sandbox failed: {finished.broken}"), finished
-    if finished.timed_out:
+    if finished.timed_out or (finished.returncode != 0 and _KILLED_FOR_TIME in finished.stderr):
         return Build(Status.TIMEOUT, f"the compiler did not finish within {BUILD_TIMEOUT_S:g} s"), finished
     if finished.starved:
         return Build(Status.INFRASTRUCTURE, "the machine is too busy: the compiler hardly got a processor"), finished
