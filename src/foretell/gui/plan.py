@@ -19,9 +19,10 @@ from foretell.gui.sight import Sight
 from foretell.gui.target import target_of
 from foretell.gui.wording import Wording, alike, content, folded, is_readable, part_of, tokens, word_list, wording
 
+_MOST_CHARACTERS = 4096
 _BREAK = re.compile(
     r"[.;!?]\s+(?:then\s+|next,?\s+|finally,?\s+|after that,?\s+)?|,\s*(?:and\s+)?(?:then\s+|finally\s+)?|"
-    r"\s+and\s+(?:then\s+|finally\s+)?|\s+then\s+",
+    r"(?<!\s)\s+and\s+(?:then\s+|finally\s+)?|(?<!\s)\s+then\s+",
     re.IGNORECASE,
 )
 _VERBS = frozenset(
@@ -49,7 +50,11 @@ class Clause:
 
 @lru_cache(maxsize=512)
 def clauses_of(goal: str) -> tuple[Clause, ...]:
-    """The clauses of a goal, in order; at least one. A part that begins with no verb belongs to the one before it."""
+    """The clauses of a goal, in order; at least one. A part that begins with no verb belongs to the one before it.
+
+    Of a goal that is longer than any that people set, the beginning is read.
+    """
+    goal = goal[:_MOST_CHARACTERS]
     masked = goal
     for phrase in wording(goal).quoted:
         masked = masked.replace(phrase, "\0" * len(phrase))

@@ -184,16 +184,17 @@ def _changed(source: str, changes: Iterable[tuple[tokenize.TokenInfo, str]]) -> 
     return "".join([*pieces, source[done:]])
 
 
-_ENDS_BY_ESCAPE = re.compile(r"//[^\n]*\\n")  # a comment that an escaped newline ends, with code behind it
 _LINE_BREAKS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 
 
 def _strip_c_in(literal: str) -> str:
-    """A Python string that holds C text, without the comments of that text."""
+    """A Python string that holds C text, without the comments of that text; as it is where an escaped newline ends one,
+    with code behind it.
+    """
     match = re.match(r"""(?s)([rRbBuU]*)(\"{3}|'{3}|"|')(.*)\2\Z""", literal)
     if match is None:
         return literal
     prefix, quote, inner = match.groups()
-    if "r" not in prefix.lower() and _ENDS_BY_ESCAPE.search(inner):
+    if "r" not in prefix.lower() and any("\\n" in line.partition("//")[2] for line in inner.split("\n")):
         return literal
     return f"{prefix}{quote}{_strip_c(inner)}{quote}"

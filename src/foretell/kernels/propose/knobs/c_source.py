@@ -29,7 +29,8 @@ _TEMPLATE_ARGUMENTS = re.compile(r"(\w+)\s*<([^<>;(){}]*)>\s*$")
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(([^()]*)\)")
 _UNROLL = re.compile(r"#[ \t]*pragma[ \t]+unroll[ \t]*\(?[ \t]*(\d+)\b")
 _SHARED = re.compile(
-    r"__shared__\s+(?:__align__\s*\([^)]*\)\s*|alignas\s*\([^)]*\)\s*)?([\w:]+)\s+((?:\w+(?:\[[^\]]*\])+\s*,?\s*)+);"
+    r"__shared__\s+(?:__align__\s*\([^)]*\)\s*|alignas\s*\([^)]*\)\s*)?([\w:]+)\s+"
+    r"(\w+(?:\[[^\]]*\])+(?:\s*,\s*\w+(?:\[[^\]]*\])+)*)\s*;"
 )
 _ARRAY = re.compile(r"\w+((?:\[[^\]]*\])+)")
 _ROUNDED_UP = re.compile(r"\+\s*(\d+)\s*\)\s*/\s*(\d+)\b")
