@@ -187,7 +187,9 @@ class EmbeddedCritic:
             named = [reasons[0].sentence, *named]  # what comes first is the reason
         first = " ".join(dict.fromkeys(one for one in named if one))
         findings = [one for one in findings if one.sentence not in named]
-        text = explain(observation, part.proposal, part.history, sight, seen, findings, element, compares=not first)
+        text = explain(
+            observation, part.proposal, part.history, sight, seen, findings, element, compares=not (name and first)
+        )
         text = " ".join(one for one in (f"{numbered}{first}".strip(), text) if one)
         return Judgement(p_bad, error, text, _strengths(findings) | told, action=part.index, model=name, advice=advice)
 
