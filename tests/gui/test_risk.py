@@ -14,6 +14,7 @@ pytest.importorskip("onnxruntime")
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.critic import EmbeddedCritic
+from foretell.gui.evidence import ElementAt, Evidence
 from foretell.gui.guard import Guard, Limits
 from foretell.gui.history import Historian, History
 from foretell.gui.observation import Observation, Proposal
@@ -228,3 +229,20 @@ def test_an_8k_screen_is_judged_like_the_same_page_on_a_small_one() -> None:
     guard = Guard(EmbeddedCritic(pictures=False), threshold=0.99, limits=PATIENT)
     verdict = guard.after_proposal(Observation(GOAL, image), proposal)
     assert verdict.judgement is not None and "'Submit'" in verdict.judgement.explanation
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "final"),
+    [
+        (Kind.TRIPLE_CLICK, ElementAt("Name", "textbox", editable=True), False),
+        (Kind.DOUBLE_CLICK, ElementAt("Name", "text", editable=True), False),
+        (Kind.CLICK, ElementAt("Name", "textbox", editable=True), True),
+        (Kind.TRIPLE_CLICK, ElementAt("Replace", "button"), True),
+        (Kind.TRIPLE_CLICK, ElementAt("Drawing", "canvas", editable=True), True),
+    ],
+)
+def test_selecting_text_in_a_field_takes_nothing_back(kind: Kind, at: ElementAt, final: bool) -> None:
+    point = Point(10, 10)
+    proposal = Proposal((Action(kind, point),), "select the present name in order to replace it")
+    assert is_final(proposal, Evidence(at={point: at})) == final
+    assert is_final(proposal)

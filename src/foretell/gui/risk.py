@@ -22,6 +22,7 @@ __all__ = ["EVIDENCE", "RiskTier", "is_final", "is_final_label", "is_final_on_pa
 EVIDENCE = "irreversible"  # the name under which critics report that the label under the point is final
 MOST_P_BAD = 0.5
 CLICK_PX = 30.0  # a drag that ends as near to where it began may stay on one button, and is a click of it
+_TEXT_ROLES = frozenset(("textbox", "searchbox", "text", "search", "email", "url", "tel", "number"))
 _ACTIVATES = frozenset(("enter", "space"))  # keys that press what has the focus
 _DELETES = frozenset(("delete", "backspace"))
 _FOR_GOOD = frozenset(("shift", "delete"))  # pressed together they delete without a bin
@@ -53,10 +54,19 @@ def is_final(proposal: Proposal, evidence: Evidence | None = None) -> bool:
     What an intent says of a batch may be said of any of its actions.
     """
     batch = len(proposal.actions) > 1
+    if evidence is not None and not batch and all(_selects_text(action, evidence) for action in proposal.actions):
+        return False  # "select the name to replace it"
     return any(
         _is_said(action, proposal.intent, batch) or (evidence is not None and is_final_on_page(action, evidence))
         for action in proposal.actions
     )
+
+
+def _selects_text(action: Action, evidence: Evidence) -> bool:
+    """Whether an action selects text in a field of the page, whatever is to become of it afterwards."""
+    here = evidence.at.get(action.point) if action.point is not None else None
+    selects = action.kind in (Kind.DOUBLE_CLICK, Kind.TRIPLE_CLICK)
+    return selects and here is not None and here.editable and here.role in _TEXT_ROLES
 
 
 def is_final_on_page(action: Action, evidence: Evidence) -> bool:
