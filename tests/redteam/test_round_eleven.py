@@ -8,7 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from foretell.gui.plan import clauses_of
+from foretell.kernels import candidate
 from foretell.kernels.candidate import stripped
+from foretell.kernels.limits import PROGRAM
+from foretell.kernels.program import Program
+from foretell.kernels.program_check import Fault, InvalidProgram
+from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.propose.knobs import c_source
 
 READERS: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
@@ -43,5 +48,12 @@ def test_what_is_read_is_what_was_read_before() -> None:
     ]  # fmt: skip
     declared = "__shared__ __align__(16) float a[4][B], b[3] ;"
     assert c_source._SHARED.findall(declared) == [("float", "a[4][B], b[3]")]
-    kept = 'S = "int a; // one\\n int b;"\n'
-    assert stripped(kept, "cuda") == kept.strip() and "// two" not in stripped('S = """int a; // two\nint b;"""\n', "cuda")
+    kept = '"int a; // one\\n int b;"'
+    assert candidate._strip_c_in(kept) == kept and "two" not in candidate._strip_c_in('"""int a; // two\nint b;"""')
+
+
+def test_facts_of_a_recording_are_bounded() -> None:
+    program = Program("", {}, (), (), (), (), (), (), (), {"note": "\u0100" * PROGRAM.facts_characters})
+    with pytest.raises(InvalidProgram) as caught:
+        from_bytes(to_bytes(program))
+    assert caught.value.fault is Fault.TOO_LARGE

@@ -74,6 +74,7 @@ class ProgramLimits:
     argument_depth: int = 6
     literal_bytes: int = 1 << 20
     name_characters: int = 8192
+    facts_characters: int = 1 << 20
     grid: tuple[int, int, int] = ((1 << 31) - 1, 65535, 65535)
     block: tuple[int, int, int] = (1024, 1024, 64)
     block_threads: int = 1024

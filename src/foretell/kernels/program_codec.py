@@ -259,6 +259,8 @@ class _Reader:
             raise _wrong("its toolchain is not a list of names and versions")
         if not isinstance(facts, dict):
             raise _wrong("its facts are not named values")
+        if len(json.dumps(facts, ensure_ascii=False)) > PROGRAM.facts_characters:
+            raise InvalidProgram(Fault.TOO_LARGE, f"its facts take more than {PROGRAM.facts_characters:,} characters")
         limits = (
             ("buffers", PROGRAM.buffers),
             ("setup", PROGRAM.steps),
