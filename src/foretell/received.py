@@ -25,12 +25,16 @@ from typing import Any
 
 MOST_BYTES = 1 << 30
 MOST_JSON_BYTES = 256 << 20
+MOST_WIDE_BYTES = 64 << 20  # of JSON with letters that Python keeps as four bytes each, as it then does all others
 MOST_DEPTH = 64
 MOST_VALUES = 4_000_000  # about 1 GB as Python objects
 MOST_ANSWER_VALUES = 100_000  # of a process that ran foreign code
 _DIGITS = 20  # of the longest number in 64 bits, with its sign
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+_WIDE = re.compile(rb"[\xf0-\xf4]")  # what such a letter begins with in UTF-8
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPED = re.compile(_SURROGATE.pattern.encode())
 _HUB_SNAPSHOTS = "snapshots"  # where a hub's download keeps links to the files of all revisions
 
 
@@ -102,6 +106,13 @@ def read_plain(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     return data
 
 
+def _has_wide_letters(text: str | bytes) -> bool:
+    """Whether a text has letters beyond U+FFFF, as they are or escaped."""
+    if isinstance(text, str):
+        return _SURROGATE.search(text) is not None or (not text.isascii() and _ASTRAL.search(text) is not None)
+    return _ESCAPED.search(text) is not None or (not text.isascii() and _WIDE.search(text) is not None)
+
+
 def parsed(
     text: str | bytes,
     name: object = "",
@@ -117,6 +128,8 @@ def parsed(
     `halves`, escapes may name half a character (a surrogate), which UTF-8 has no bytes for.
     """
     try:
+        if len(text) > MOST_WIDE_BYTES and _has_wide_letters(text):
+            raise BadJson(f"it has letters beyond U+FFFF in more than {MOST_WIDE_BYTES >> 20} MiB")
         plain = text if isinstance(text, str) else str(text, "utf-8")
         if plain is text and not plain.isascii():
             plain.encode("utf-8")

@@ -1,20 +1,34 @@
-"""Texts on which a reader took time that grows by their square, or never ended: the eleventh round."""
+"""What the eleventh round found: texts on which a reader took time that grows by their square, and memory held."""
 
 from __future__ import annotations
 
+import gc
+import gzip
 import time
+import weakref
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from foretell import received
 from foretell.gui.plan import clauses_of
 from foretell.kernels import candidate
-from foretell.kernels.candidate import stripped
+from foretell.kernels.bench.gpu.trusted import recorder as recording_ahead
+from foretell.kernels.bench.gpu.trusted.recorder import Recorder, bytes_in
+from foretell.kernels.candidate import Candidate, stripped
+from foretell.kernels.devices import described
+from foretell.kernels.forecast import program as by_program
+from foretell.kernels.library import get
 from foretell.kernels.limits import PROGRAM
-from foretell.kernels.program import Program
+from foretell.kernels.program import Image, Program
 from foretell.kernels.program_check import Fault, InvalidProgram
 from foretell.kernels.program_codec import from_bytes, to_bytes
 from foretell.kernels.propose.knobs import c_source
+from foretell.kernels.protocols import Subject
+from foretell.kernels.record.refusal import Reason, Recording, Refusal
+from foretell.kernels.replay import spaces
 
 READERS: dict[str, tuple[Callable[[str], object], Callable[[int], str]]] = {
     "slashes in a string": (
@@ -57,3 +71,65 @@ def test_facts_of_a_recording_are_bounded() -> None:
     with pytest.raises(InvalidProgram) as caught:
         from_bytes(to_bytes(program))
     assert caught.value.fault is Fault.TOO_LARGE
+
+
+class _Large(Recording):
+    """A recording that can be watched."""
+
+
+def _recording(size: int = 0) -> Recording:
+    image = Image(b"\0" * size, "", "sm_90")
+    return _Large(Program("", {}, (), (), (), (), (), (), (image,), {}))
+
+
+def test_recordings_that_wait_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording_ahead, "MOST_AHEAD_BYTES", 2500)
+    made: list[str | None] = []
+
+    def record(task: Any, source: str | None, language: str, device: Any) -> list[Recording]:
+        made.append(source)
+        return [_recording(1000)]
+
+    recorder, task, device = Recorder(record, 1), get("softmax", "gpu"), described("h200")
+    sources = ["a", "b", "c", "d"]
+    kept = [recorder.expect(task, source, "triton", device) for source in sources]
+    assert [each.result() is not None for each in kept] == [True, True, False, False]
+    assert all(bytes_in(recorder(task, source, "triton", device)) == 1000 for source in sources)
+    assert sorted(map(str, made)) == ["a", "b", "c", "c", "d", "d"]
+    assert recorder.expect(task, "e", "triton", device).result() is not None, "the others are not counted any more"
+    recorder.forget(task.identity)
+    assert recorder.expect(task, "f", "triton", device).result() is not None
+    recorder.close()
+
+
+def test_a_forecast_keeps_no_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[Recording]] = []
+
+    def record(task: Any, workload: Any, source: str | None, language: str, device: Any) -> Recording:
+        recording = _Large(refusal=Refusal(Reason.BUILD, "it does not build"))
+        made.append(weakref.ref(recording))
+        return recording
+
+    monkeypatch.setattr(by_program, "recording_of", record)
+    forecaster, task, device = by_program.ProgramForecaster(), get("softmax", "gpu"), described("h200")
+    subjects = [Subject(Candidate("softmax", "triton", f"def run(x):\n    return x + {number}\n")) for number in range(3)]
+    forecaster.forecast(task, device, subjects)
+    gc.collect()
+    assert len(made) > len(subjects) and not any(each() for each in made)
+    assert forecaster.refusals == [Reason.BUILD] * len(subjects)
+
+
+@pytest.mark.parametrize("letter", ["\U0001f600", "\\ud83d\\ude00"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_letters_of_four_bytes_do_not_multiply_a_large_text(
+    letter: str, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(received, "MOST_WIDE_BYTES", 1 << 16)
+    text = '{"kernel_name": "' + "a" * (1 << 16) + letter + '"}'
+    path = tmp_path / ("cache.json.gz" if packed else "cache.json")
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    with pytest.raises(spaces.BadSpace, match="letters beyond U"):
+        spaces.read(path)
+    with pytest.raises(received.BadJson, match="letters beyond U"):
+        received.parsed(text)
+    assert received.parsed(text.replace(letter, "\u00b5")), "others may be as many as they are"

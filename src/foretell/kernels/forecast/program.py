@@ -92,22 +92,23 @@ class ProgramForecaster:
         references = _references(task, device)
         with ThreadPoolExecutor(min(os.cpu_count() or 1, max(1, len(subjects)))) as pool:
             both = list(pool.map(lambda *each: self._one(device, references, *each), subjects, fallback))
-        recorded, told = [each for each, _ in both], [each for _, each in both]
+        self.refusals, told = [refusal for refusal, _ in both], [each for _, each in both]
         self.last_troubles = [reason for _, reason, _ in told]
-        self.refusals = [_refusal(each) for each in recorded]
         self.compared = [pair for _, _, pair in told]
         return [forecast for forecast, _, _ in told]
 
     def _one(
         self, device: Device, references: Sequence[_Reference], subject: Subject, wide: Forecast
-    ) -> tuple[str | list[Recording], tuple[Forecast, str | None, Compared | None]]:
+    ) -> tuple[Reason | None, tuple[Forecast, str | None, Compared | None]]:
+        """Why a candidate has no Program, and what is told of it; its recordings are not kept."""
         recorded = _recorded(references, device, subject)
         if isinstance(recorded, str):
-            return recorded, (wide, recorded, None)
+            return None, (wide, recorded, None)
+        refusal = _refusal(recorded)
         try:
-            return recorded, self._told(device, references, recorded, wide, _p_fail(subject.candidate.language))
+            return refusal, self._told(device, references, recorded, wide, _p_fail(subject.candidate.language))
         except NotAnalysed as error:
-            return recorded, (wide, str(error), None)
+            return refusal, (wide, str(error), None)
 
     def _told(
         self,
@@ -191,9 +192,9 @@ def _recorded(references: Sequence[_Reference], device: Device, subject: Subject
     return found
 
 
-def _refusal(recordings: str | Sequence[Recording]) -> Reason | None:
-    """Why a candidate has no Program, if it was recorded at all."""
-    found = [] if isinstance(recordings, str) else [each.refusal for each in recordings if each.refusal is not None]
+def _refusal(recordings: Sequence[Recording]) -> Reason | None:
+    """Why a candidate has no Program."""
+    found = [each.refusal for each in recordings if each.refusal is not None]
     return found[0].reason if found else None
 
 

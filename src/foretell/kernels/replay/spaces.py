@@ -150,7 +150,7 @@ def read_table(path: Path) -> Space:
 def read_cache(path: Path) -> Space:
     """A cache file of Kernel Tuner; it does not keep the restrictions."""
     try:
-        cache = _load_cache(path, _text(path))
+        cache = _load_cache(path, _content(path))
         parameters = {name: tuple(cache["tune_params"][name]) for name in cache["tune_params_keys"]}
         records = [r for r in cache["cache"].values() if r["time"] != _BROKE_A_RESTRICTION]
         configs = [tuple(record[name] for name in parameters) for record in records]
@@ -162,15 +162,15 @@ def read_cache(path: Path) -> Space:
         raise BadSpace(_odd(path, error)) from error
 
 
-def _text(path: Path) -> str:
-    """The text of a plain file, unpacked if it is packed: never more than MOST_BYTES of it."""
+def _content(path: Path) -> bytes:
+    """The content of a plain file, unpacked if it is packed: never more than MOST_BYTES of it."""
     data = read_plain(path, MOST_BYTES)
     if path.suffix == ".gz":
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ValueError(f"unpacked it has more than {MOST_BYTES} bytes")
-    return data.decode()
+    return data
 
 
 def _odd(path: Path, error: Exception) -> str:
@@ -181,11 +181,11 @@ def _odd(path: Path, error: Exception) -> str:
     return f"{path} cannot be read as a tuning space: {reason}"
 
 
-def _load_cache(path: Path, text: str) -> dict[str, Any]:
+def _load_cache(path: Path, data: bytes) -> dict[str, Any]:
     reason = "it is no object"
-    for ending in ("", "}}"):  # Kernel Tuner closes the file only when it is done
+    for ending in (b"", b"}}"):  # Kernel Tuner closes the file only when it is done
         try:
-            found = parsed(text.rstrip().rstrip(",") + ending if ending else text, nan=True)
+            found = parsed(data.rstrip().rstrip(b",") + ending if ending else data, nan=True)
         except BadJson as error:
             reason = reason if ending else str(error)
             continue
