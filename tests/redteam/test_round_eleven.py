@@ -112,7 +112,9 @@ def test_a_forecast_keeps_no_recording(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(by_program, "recording_of", record)
     forecaster, task, device = by_program.ProgramForecaster(), get("softmax", "gpu"), described("h200")
-    subjects = [Subject(Candidate("softmax", "triton", f"def run(x):\n    return x + {number}\n")) for number in range(3)]
+    subjects = [
+        Subject(Candidate("softmax", "triton", f"def run(x):\n    return x + {number}\n")) for number in range(3)
+    ]
     forecaster.forecast(task, device, subjects)
     gc.collect()
     assert len(made) > len(subjects) and not any(each() for each in made)
