@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchmarks.apps.history_eyes import section as by_eye
 from benchmarks.apps.page_read import live, marker, share, written
 from benchmarks.apps.split import RESULTS
 
@@ -132,6 +133,8 @@ def _history(found: Mapping[str, Any] | None) -> Iterator[str]:
             "The claims about the canvas stayed.",
         )
     yield ""
+    made = sum(sum(one["made"].values()) for one in found.get("held_out", {}).get("by_application", {}).values())
+    yield from by_eye(_read("apps_history_eyes.json"), made)
 
 
 def _rest_true(found: Mapping[str, Any], left_out: str) -> str:
