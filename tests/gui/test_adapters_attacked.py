@@ -138,6 +138,25 @@ def test_a_page_without_a_fixed_size_does_not_say_how_large_it_is(browser: Any) 
     assert screen._scale == 1.0
 
 
+SIZES = """<style>body { background: white } @media (max-device-width: 900px) { body { background: red } }</style>
+<script>window.told = []; addEventListener("resize", () => told.push("resize"))
+for (const asked of ["(max-device-width: 900px)", "(max-device-height: 650px)", "(max-width: 999px)"])
+  matchMedia(asked).addEventListener("change", () => told.push(asked))
+</script>"""
+
+
+def test_a_page_is_not_given_another_size_for_its_picture(browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 1000, "height": 700})
+    page = context.new_page()
+    page.set_content(SIZES)
+    image = PlaywrightScreen(page).observe()
+    page.wait_for_timeout(100)
+    told = page.evaluate("[told.join(), screen.width, screen.height]")
+    context.close()
+    assert image.shape == (700, 1000, 3) and (image == 255).all()
+    assert told == ["", 1000, 700]
+
+
 def test_the_size_in_another_browser_comes_from_its_driver() -> None:
     class Page:
         viewport_size = None

@@ -15,16 +15,16 @@ from foretell.gui.observation import Pixels
 _CARET_PX = (4, 64)  # the most that a caret is wide and tall, in the page's own pixels
 
 
-def unnoticed(size: tuple[float, float] | None) -> Messages:
-    """The messages of Chromium's protocol for a picture of what is in view (base64); `size` is the viewport's."""
+def unnoticed() -> Messages:
+    """The messages of Chromium's protocol for a picture of what is in view (base64).
+
+    It asks for no part of the view: for a clip Chromium gives the page a screen of another size, which the page's
+    styles follow and its scripts can see.
+    """
     from playwright.sync_api import Error
 
     try:
-        metrics = yield "Page.getLayoutMetrics", {}
-        view = metrics["cssVisualViewport"]
-        width, height = size or (view["clientWidth"], view["clientHeight"])
-        clip = {"x": view["pageX"], "y": view["pageY"], "width": width, "height": height, "scale": 1}
-        answer = yield "Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": False}
+        answer = yield "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": False}
         return answer["data"]
     except (KeyError, TypeError):  # an answer that is none of the protocol's
         raise Error("the page gives no picture") from None

@@ -117,7 +117,7 @@ class PlaywrightScreen:
 
     def _unnoticed(self) -> Pixels:
         limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
-        return decode(b64decode(self._known_world().send(unnoticed(_view(self.page)), limit_s)))
+        return decode(b64decode(self._known_world().send(unnoticed(), limit_s)))
 
     def _shot(self, **options: Any) -> bytes:
         limit_ms = min(self._timeout_ms, LOOK_MS)
@@ -225,7 +225,7 @@ class AsyncPlaywrightScreen:
 
     async def _unnoticed(self) -> Pixels:
         limit_s = min(self._timeout_ms, LOOK_MS) / 1000.0
-        return decode(b64decode(await self._known_world().send(unnoticed(_view(self.page)), limit_s)))
+        return decode(b64decode(await self._known_world().send(unnoticed(), limit_s)))
 
     async def _shot(self, **options: Any) -> bytes:
         limit_ms = min(self._timeout_ms, LOOK_MS)
@@ -308,11 +308,6 @@ def is_too_slow(error: Exception) -> bool:
     from playwright.sync_api import TimeoutError as TooSlow
 
     return isinstance(error, TooSlow)
-
-
-def _view(page: Any) -> tuple[float, float] | None:
-    size = page.viewport_size
-    return (float(size["width"]), float(size["height"])) if size else None
 
 
 def _errors() -> tuple[type[Exception], ...]:
