@@ -3,7 +3,8 @@
     python -m benchmarks.apps.check DATA [--installed FOLDER]     # writes results/apps_data.json
 
 Checks: every picture is there and has its walk's size; points lie on the screen unless the rule says otherwise; right
-clicks lie in their target and missed ones outside; right and wrong proposals of every class are there.
+clicks lie in their target and missed ones outside; right and wrong proposals of every class are there; and where the
+DOM has a link or a button with a text, that text is read in the picture (a picture of another layout is none of it).
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ from typing import Any
 
 from benchmarks.apps.install import by_name
 from benchmarks.apps.label import DETAILS
+from benchmarks.apps.moment import Element, read_moments
 from benchmarks.apps.split import DESKTOP, RESULTS, draw
 from foretell.gui.actions import Kind, Point
-from foretell.gui.dataset import FILE, Row, read_rows
+from foretell.gui.dataset import FILE, Row, load_image, read_rows
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.ocr import Ocr
+from foretell.gui.wording import part_of
 
 HALVES = {"development": "dev", "held_out": "heldout"}
 OFF_SCREEN = frozenset(("outside the screen",))
+LEAST_LETTERS, MOST_HEIGHT_PX = 4, 48.0  # of a label of one line
+LEAST_READ = 0.5  # of an application's labels: the rest is small, faint, cut off or drawn otherwise
+_READ = 0.6  # of a label's words
 
 
 @lru_cache(maxsize=8192)
@@ -76,6 +83,13 @@ def counted(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     found = Counter(text for row in rows for text in faults(folder, row, details[row.id]))
     classes = Counter(row.error.value for row in rows if row.error is not None)
     by_name = {name: [row for row in rows if row.task == name] for name in names}
+    reader = Ocr()
+    in_place = {name: read_in_place(folder, name, reader) for name, own in by_name.items() if own}
+    unread = Counter(
+        f"shows the labels of {name} elsewhere"
+        for name, one in in_place.items()
+        if one["read"] < LEAST_READ * one["labels"]
+    )
     return {
         "proposals": len(rows),
         "right": sum(not row.bad for row in rows),
@@ -91,10 +105,40 @@ def counted(folder: Path, names: Sequence[str]) -> dict[str, Any]:
             for name, own in by_name.items()
             if own
         },
-        "faults": dict(found),
+        "faults": dict(found + unread),
+        "labels_read": in_place,
         "sha256": hashlib.sha256((folder / FILE).read_bytes()).hexdigest(),
         "pictures_sha256": _pictures_digest(folder, sorted({row.image for row in rows})),
     }
+
+
+def labelled(elements: Sequence[Element]) -> Iterator[Element]:
+    """Links and buttons whose text should stand where they are."""
+    for one in elements:
+        is_label = one.role in ("link", "button") and one.named_by == "text" and one.visible and not one.covered
+        if is_label and len(one.name) >= LEAST_LETTERS and one.box[3] <= MOST_HEIGHT_PX:
+            yield one
+
+
+def read_in_place(folder: Path, name: str, reader: Ocr) -> dict[str, int]:
+    """How many labels the first picture of each walk of an application should show, and how many are read there."""
+    checked = read = 0
+    for moment in read_moments(folder, name):
+        if moment.number:
+            continue
+        words = reader.read(load_image(folder / moment.image))
+        for one in labelled(moment.elements):
+            here = " ".join(word.text for word in words if _crosses(word.box, one.box))
+            checked += 1
+            read += part_of(one.name, here) >= _READ
+    return {"labels": checked, "read": read}
+
+
+def _crosses(line: Sequence[float], box: Sequence[float]) -> bool:
+    """Whether a line of text, which may hold several labels, runs through a box."""
+    left, top, width, height = box
+    beside = line[0] < left + width and left < line[0] + line[2]
+    return beside and line[1] - 2 <= top + height / 2 <= line[1] + line[3] + 2
 
 
 def _pictures_digest(folder: Path, names: Sequence[str]) -> str:

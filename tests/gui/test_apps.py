@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.apps import phrases, split
 from benchmarks.apps.browser import READ
-from benchmarks.apps.check import faults
+from benchmarks.apps.check import faults, read_in_place
 from benchmarks.apps.evaluate import Figures
 from benchmarks.apps.install import by_name
 from benchmarks.apps.label import Labeller
@@ -24,7 +24,9 @@ from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.dataset import save_image
 from foretell.gui.history import History, Step
 from foretell.gui.judgement import ErrorClass
+from foretell.gui.ocr import Ocr
 from foretell.gui.train_critic import lower_bound
+from tests.gui import drawn
 
 SIZE = (640, 480)
 STEP = 16
@@ -218,3 +220,21 @@ def test_an_unused_name_is_refused() -> None:
 def test_targets_of_one_name_are_told_apart_by_their_place() -> None:
     one = replace(element(3, "Save"), group="row", group_name="Ann Abel")
     assert "in the row of Ann Abel" in phrases.intent(one, random.Random(1), SIZE, place=True)
+
+
+def test_labels_that_the_picture_shows_elsewhere_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    boxes = {"Submit": drawn.SUBMIT, "Cancel": drawn.CANCEL}
+
+    def button(ref: int, name: str, moved: int) -> Element:
+        left, top, right, _ = boxes[name]
+        return Element(ref, "button", "button", name, (left, top - moved, right - left, 40))
+
+    def recorded(number: int, moved: int) -> Moment:
+        elements = tuple(button(ref, name, moved) for ref, name in enumerate(boxes))
+        return replace(moment(0, None), episode=str(number), image=image, elements=elements)
+
+    image = "images/form.png"
+    save_image(tmp_path / image, drawn.form())
+    write_moments(tmp_path, "trac", [recorded(0, 0), recorded(1, 300)])
+    assert read_in_place(tmp_path, "trac", Ocr()) == {"labels": 4, "read": 2}

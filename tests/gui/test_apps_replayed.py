@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from benchmarks.apps.played import rows as lines_of
+from benchmarks.apps.recorded import LOG, RecordingGuard
 from benchmarks.apps.replayed import counts, replay, table
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.evidence import ElementAt, Evidence
@@ -59,3 +63,26 @@ def test_a_recording_is_judged_by_pixels_and_with_evidence(tmp_path: Path) -> No
     assert counts(found["pixels"]["app"]) == expected | {"caught": 0}
     assert counts(found["evidence"]["app"]) == expected | {"caught": 1}
     assert "| app | evidence | 0 of 1 | 1 of 1 | 1 |" in list(table(found))
+
+
+def test_a_recording_guard_writes_what_can_be_replayed_and_counted(tmp_path: Path) -> None:
+    guard = RecordingGuard(ByName(), threshold=0.5, mode=Mode.ENFORCE)
+    guard.folder = tmp_path / "rec" / "app"
+    guard.folder.mkdir(parents=True)
+    proposal = Proposal((Action(Kind.CLICK, AT),), "save it")
+    for step, (name, right) in enumerate([("Cancel", False), ("Save", True), ("Cancel", True)]):
+        guard.before_action(seen(name, step))
+        with pytest.raises(RuntimeError, match="label"):
+            guard.after_proposal(seen(name, step), proposal)
+        guard.label("app", right)
+        verdict = guard.after_proposal(seen(name, step), proposal)
+        assert verdict.intervene is (name == "Cancel")
+        guard.executed(proposal)
+    last = json.loads((guard.folder / LOG).read_text().splitlines()[-1])
+    guard.dispute(last["call"], "it was wrong after all")
+    lines = (guard.folder / LOG).read_text().splitlines()
+    assert [(row["right"], row["interrupted"], row["mode"]) for row in lines_of(lines)] == [
+        (False, True, "evidence"), (True, False, "evidence"),
+    ]  # fmt: skip
+    found = replay([tmp_path / "rec"], lambda: Guard(ByName(), threshold=0.5, mode=Mode.ENFORCE), ["evidence"])
+    assert counts(found["evidence"]["app"]) == {"right": 1, "interrupted": 0, "wrong": 1, "caught": 1, "disputed": 1}
