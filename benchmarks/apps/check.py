@@ -4,7 +4,7 @@
 
 Checks: every picture is there and has its walk's size; points lie on the screen unless the rule says otherwise; right
 clicks lie in their target and missed ones outside; right and wrong proposals of every class are there; and where the
-DOM has a link or a button with a text, that text is read in the picture (a picture of another layout is none of it).
+DOM has links with a text, that text is read in the picture (a picture of another layout is none of it).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from foretell.gui.wording import part_of
 HALVES = {"development": "dev", "held_out": "heldout"}
 OFF_SCREEN = frozenset(("outside the screen",))
 LEAST_LETTERS, MOST_HEIGHT_PX = 4, 48.0  # of a label of one line
+LEAST_LABELS = 10  # of an application of which that can be said
 LEAST_READ = 0.5  # of an application's labels: the rest is small, faint, cut off or drawn otherwise
 _READ = 0.6  # of a label's words
 
@@ -88,7 +89,7 @@ def counted(folder: Path, names: Sequence[str]) -> dict[str, Any]:
     unread = Counter(
         f"shows the labels of {name} elsewhere"
         for name, one in in_place.items()
-        if one["read"] < LEAST_READ * one["labels"]
+        if one["labels"] >= LEAST_LABELS and one["read"] < LEAST_READ * one["labels"]
     )
     return {
         "proposals": len(rows),
@@ -113,15 +114,15 @@ def counted(folder: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def labelled(elements: Sequence[Element]) -> Iterator[Element]:
-    """Links and buttons whose text should stand where they are."""
+    """Links whose text should stand where they are; buttons may be icons."""
     for one in elements:
-        is_label = one.role in ("link", "button") and one.named_by == "text" and one.visible and not one.covered
+        is_label = one.role == "link" and one.named_by == "text" and one.visible and not one.covered
         if is_label and len(one.name) >= LEAST_LETTERS and one.box[3] <= MOST_HEIGHT_PX:
             yield one
 
 
 def read_in_place(folder: Path, name: str, reader: Ocr) -> dict[str, int]:
-    """How many labels the first picture of each walk of an application should show, and how many are read there."""
+    """How many links the first picture of each walk of an application should show, and how many are read there."""
     checked = read = 0
     for moment in read_moments(folder, name):
         if moment.number:

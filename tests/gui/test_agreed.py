@@ -58,8 +58,9 @@ def test_the_button_of_the_named_block_is_agreed_on() -> None:
     [
         ("Get rid of Herb Garden", "Herb Garden will be deleted.", "cancel", True),
         ("Get rid of Herb Garden", "Rose Hedge will be deleted.", "cancel", False),
-        ("Get rid of Herb Garden and Rose Hedge", "Rose Hedge will be deleted.", "cancel", False),
-        ("Get rid of Herb Garden", "Herb Garden will be deleted.", "help", False),
+        ("Get rid of Herb Garden and Rose Hedge", "Rose Hedge will be deleted.", "cancel", True),
+        ("Get rid of Herb Garden", "Herb Garden will be deleted.", "help", True),
+        ("See what Herb Garden costs", "Herb Garden will be deleted.", "cancel", False),
         ("Keep Herb Garden", "Herb Garden will be deleted.", "cancel", False),
     ],
 )
@@ -67,3 +68,35 @@ def test_a_page_that_asks_about_the_goal_is_agreed_on(goal: str, question: str, 
     asks = screen((BUTTONS[0],), Word(question, (16, 40, 500, 16), 1.0))
     no = ElementAt(other, "button")
     assert agreed(BUTTONS[0], goal, asks, "confirm the deletion", no) is is_agreed_on
+
+
+LIST = screen((BUTTONS[0],), Word("Herb Garden", (16, 40, 200, 16), 1.0), Word("Rose Hedge", (16, 80, 200, 16), 1.0))
+FIRST, SECOND = (replace(DELETE, context=name) for name in ("Herb Garden 3 plants", "Rose Hedge 1 plant"))
+
+
+@pytest.mark.parametrize(
+    ("label", "goal", "intent", "is_agreed_on"),
+    [
+        ("Delete", "Herb Garden has to go.", "get rid of it", True),
+        ("Send", "Let Rose Hedge know that we come on Monday", "send it", True),
+        ("Delete", "Herb Garden has to go, nothing else.", "delete it", True),
+        ("Delete all", "Herb Garden has to go, nothing else.", "delete it", False),
+        ("Delete", "Everything but Herb Garden has to go.", "delete it", False),
+        ("Delete", "Tulips have to go.", "delete it", False),
+        ("Publish", "Herb Garden has to go.", "publish it", False),
+        ("Archive", "Herb Garden has to go for good.", "throw it away", True),
+    ],
+)
+def test_what_a_goal_wants_done_is_agreed_on(label: str, goal: str, intent: str, is_agreed_on: bool) -> None:
+    action, here = click(BUTTONS[0]), ElementAt(label, "button")
+    assert action.point is not None
+    page = Evidence({action.point: here}, seen=(here, ElementAt("Home", "link")))
+    assert is_agreed(page, action, action, intent, goal, LIST) is is_agreed_on
+
+
+def test_of_several_equal_buttons_that_of_the_named_row_is_agreed_on() -> None:
+    action = click(BUTTONS[0])
+    assert action.point is not None
+    for here, is_agreed_on in ((FIRST, True), (SECOND, False), (replace(FIRST, context=""), False)):
+        page = Evidence({action.point: here}, seen=(FIRST, SECOND))
+        assert is_agreed(page, action, action, "delete it", "Herb Garden has to go.", LIST) is is_agreed_on

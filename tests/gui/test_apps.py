@@ -228,7 +228,7 @@ def test_labels_that_the_picture_shows_elsewhere_are_counted(tmp_path: Path) -> 
 
     def button(ref: int, name: str, moved: int) -> Element:
         left, top, right, _ = boxes[name]
-        return Element(ref, "button", "button", name, (left, top - moved, right - left, 40))
+        return Element(ref, "a", "link", name, (left, top - moved, right - left, 40))
 
     def recorded(number: int, moved: int) -> Moment:
         elements = tuple(button(ref, name, moved) for ref, name in enumerate(boxes))

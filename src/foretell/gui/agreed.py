@@ -1,18 +1,22 @@
 """Irreversible presses on which intent, page and goal agree: nothing is left to doubt but that they are irreversible.
 
-That is the button of a block that the intent names by the title above it, and the button of a page that asks about the
-one thing that the goal names. Only a page that was asked says so; by pixels alone such a press is held back.
+That is the button of a block that the intent names by the title above it, the button of a page that asks about the one
+thing that the goal names, and the only button of its name where the goal wants such a thing done to something in view.
+Only a page that was asked says so; by pixels alone such a press is held back, and so it is where a goal spares
+something.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from foretell.gui.actions import CLICKS, Action
 from foretell.gui.evidence import ElementAt, Evidence
 from foretell.gui.final_labels import is_final_label
+from foretell.gui.final_wishes import wished, wishes
 from foretell.gui.lexicon import REFUSE
-from foretell.gui.meaning import match, meaning
+from foretell.gui.meaning import inflected, match, meaning
 from foretell.gui.namesakes import overlap, row_names
 from foretell.gui.naming import called_by_verb, rows_of
 from foretell.gui.sight import Sight
@@ -20,10 +24,17 @@ from foretell.gui.wording import alike, folded, part_of, tokens, wording
 from foretell.gui.words import Box
 
 _SAME = 0.93
+_IN_PART = 0.99
 _PRESSED = frozenset(("button", "link", "submit", "menuitem"))
 _LABEL_WORDS = 3  # of a button that is pressed for good
 _EDGE_PX, _STEP_PX = 4, 8  # what edges of one column, and distances of one layout, may differ by
 _PROPER = re.compile(r"(?<=[\s'\"‘“(])[^\W\d_a-z]\w*(?:[ -][^\W\d_a-z]\w*)*")
+_OTHERS = re.compile(
+    r"\b(?:(?:do not|does not|don['’]t|never|not|nor|without|no one|nobody|nothing|none)\b[^.;!?]{0,40}\b"
+    r"(?:others?|else(?:['’]s)?|elsewhere)|(?:leave|keep)\b[^.;!?]{0,20}\bothers?)\b",
+    re.IGNORECASE,
+)  # nothing beyond what is wanted is to be touched
+_SEVERAL = re.compile(r"\b(?:all|every\w*|selected|ticked|marked|multiple|entire|mass|bulk)\b", re.IGNORECASE)
 _SPARES = re.compile(r"\b(?:not|n't|never|keep|except|but|without|instead|rather|other than)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -36,9 +47,19 @@ def is_agreed(
     here = page.at.get(whole.point)
     if here is None or here.disabled or here.covered_by or here.role.lower() not in _PRESSED:
         return False
-    if not 0 < len(tokens(here.name)) <= _LABEL_WORDS or _SPARES.search(f"{goal} {intent}"):
+    if not 0 < len(tokens(here.name)) <= _LABEL_WORDS or _spares(here.name, f"{goal} {intent}"):
         return False
-    return _of_named_block(here, action, intent, goal, sight) or _asks_about_goal(page, here, intent, goal, sight)
+    return (
+        _of_named_block(here, action, intent, goal, sight)
+        or _asks_about_goal(page, here, intent, goal, sight)
+        or _is_wanted(page, here, action, intent, goal, sight)
+    )
+
+
+def _spares(label: str, said: str) -> bool:
+    """Whether something is to be left as it is: something named, or any other where a label means several."""
+    named, others = _SPARES.search(_OTHERS.sub(" ", said)), _OTHERS.search(said)
+    return named is not None or (others is not None and _SEVERAL.search(label) is not None)
 
 
 def in_block(sight: Sight, action: Action, title: str) -> bool | None:
@@ -86,11 +107,38 @@ def _asks_about_goal(page: Evidence, here: ElementAt, intent: str, goal: str, si
     ):
         return False
     names = {folded(name) for name in wording(goal).quoted or _PROPER.findall(goal)}
-    if len(names) != 1:
+    if len(names) != 1 or not wishes(goal) & (wishes(here.name) | wishes(intent)):
         return False
     (name,) = names
     asked = [word.text for word in sight.places.words if match(here.name, meaning(word.text)).direct]
     return bool(meaning(name)) and any(part_of(name, text) > 0.99 for text in asked)
+
+
+def _is_wanted(page: Evidence, here: ElementAt, action: Action, intent: str, goal: str, sight: Sight) -> bool:
+    """Whether the goal wants done what the only button of this name does, to something that is in view."""
+    sorts = wishes(here.name) or wishes(intent)
+    if not sorts or not (wishes(intent) & sorts or match(here.name, meaning(intent)).said):
+        return False
+    same = [one for one in page.seen or () if folded(one.name) == folded(here.name)]
+    named = bool(here.context) and any(
+        part_of(here.context, text) > _IN_PART or part_of(text, here.context) > _IN_PART for text in _named_in(goal)
+    )
+    shown_same = sum(folded(word.text) == folded(here.name) for word in sight.places.words)
+    if (len(same) > 1 or shown_same > 1) and not named:
+        return False
+    if any(in_block(sight, action, name) is False for name in _named_in(goal)):
+        return False
+    shown = {word for one in sight.places.words for word in meaning(one.text)}
+    shown |= {word for one in page.seen or () if one != here for word in meaning(one.name)}
+    clauses = list(wished(goal, sorts))
+    about = [meaning(text) for text in (*clauses, *_named_in(goal))]
+    return bool(clauses) and any(any(inflected(word, one) for one in shown) for words in about for word in words)
+
+
+def _named_in(goal: str) -> Iterator[str]:
+    """What a goal names: what it quotes, and names with capital letters."""
+    yield from wording(goal).quoted
+    yield from _PROPER.findall(goal)
 
 
 def _has_title(sight: Sight, button: Box, title: Box, apart: int) -> bool:

@@ -29,9 +29,9 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement, Pictures
 from foretell.gui.namesakes import row_names
 from foretell.gui.observation import Observation, Pixels, Proposal
-from foretell.gui.pressed import is_final_at, label_at
+from foretell.gui.pressed import is_final_at, label_at, reads_as
 from foretell.gui.reading import interest
-from foretell.gui.risk import EVIDENCE, is_final_on_page, points_at
+from foretell.gui.risk import EVIDENCE, is_final, is_final_on_page, points_at
 from foretell.gui.shrink import shrunk
 from foretell.gui.sight import Eyes, Sight
 from foretell.gui.target import target_of
@@ -131,7 +131,8 @@ class EmbeddedCritic:
             findings = check(observation, as_click.proposal, as_click.history)
             found = _worse(found, self._weighed(observation, as_click, sight, whole, findings, numbered))
         action, intent = part.proposal.actions[0], part.proposal.intent
-        if final and found.advice and is_agreed(observation.evidence, whole, action, intent, observation.goal, sight):
+        risky = bool(final) or is_final(replace(part.proposal, actions=(whole,)), observation.evidence)
+        if risky and found.advice and is_agreed(observation.evidence, whole, action, intent, observation.goal, sight):
             found = replace(found, p_bad=min(found.p_bad, CALLED_SO))
         return replace(found, evidence={**found.evidence, **final})
 
@@ -211,6 +212,9 @@ class EmbeddedCritic:
         action = part.proposal.actions[0]
         by_page = observation.evidence is not None and is_final_on_page(whole, observation.evidence)
         final = by_page or is_final_at(sight, action, points_at(whole))
+        here = _element_at(observation, whole)
+        if final and not by_page and here is not None and reads_as(sight, action, here.name):
+            return {}  # what is irreversible is another label of the line that is read there
         if not final and sight.is_partial and whole.kind in (Kind.TYPE, Kind.DRAG) and points_at(whole):
             clicked = replace(part.proposal, actions=(Action(Kind.CLICK, action.point),))  # reads what is around it
             seen = self.eyes.see(observation, interest(clicked, part.history, observation.goal))

@@ -162,7 +162,8 @@ def _is_done(words: tuple[str, ...], at: int, retries: bool) -> bool:
     if _is_participle(word):
         return _is_passive(words, at)
     if word.endswith("ing"):
-        return before not in ("before", "after") and _is_form(words, at)
+        is_noun = before in ("before", "after") or words[at + 1 : at + 2] in (("is",), ("are",))  # "deleting is there"
+        return not is_noun and _is_form(words, at)
     if before in _DETERMINERS | _PLACES and before != "that":
         return False
     if before == "to" and at > 1 and words[at - 2] in _MOTIONS:

@@ -140,7 +140,7 @@ def _by_the_page(
         yield from _open_dialog(page, history)
     here = page.at.get(at.point) if at.point is not None else page.focused if at.kind is Kind.TYPE else None
     if at.kind is Kind.TYPE and at.point is None and (here is None or not here.takes_keys):
-        yield Ground(ErrorClass.PREREQUISITE, "")
+        yield Ground(ErrorClass.PREREQUISITE, "", AGREED)
     if not intent or at.kind not in CLICKS | {Kind.TYPE} or (here is None and at.point is None):
         return
     here = here or ElementAt()  # nothing of a name is there
@@ -149,8 +149,9 @@ def _by_the_page(
     off = _OFF.search(intent) is not None
     on = _ON.search(_OFF.sub(" ", intent)) is not None
     as_it_is = here.checked is not None and on is not off and here.checked is on
-    if at.kind is Kind.CLICK and as_it_is and match(here.name, meaning(intent)).said:
-        yield Ground(ErrorClass.SUBOPTIMAL, f"{quoted(here.name)} is {'on' if on else 'off'} already.", ALONE)
+    called = here.name or here.context
+    if at.kind is Kind.CLICK and as_it_is and match(called, meaning(intent)).said:
+        yield Ground(ErrorClass.SUBOPTIMAL, f"{quoted(called)} is {'on' if on else 'off'} already.", ALONE)
     thing = _thing(here)
     label = label_at(sight, action).text if at.point is not None else ""
     if not thing.is_label or not meaning(thing.name):
@@ -163,6 +164,7 @@ def _by_the_page(
         others = [one for one in others if not _stands_beside(one, sight, action.point, intent, nameless)]
     found = list(_against(thing, others, intent, at.kind is Kind.TYPE))
     found += _other_rows(here, page.seen or (), intent)
+    found += _row_of_another(here, page.seen or (), intent)
     found += _other_block(here.name, action, intent, sight)
     if not found and thing.is_label and at.kind in CLICKS and not match(thing.name, meaning(intent)).said:
         found = [replace(one, bar=DOUBTED) for one in _by_pixels(action, intent, sight, {})]
@@ -182,6 +184,20 @@ def _other_rows(here: ElementAt, seen: Iterable[ElementAt], intent: str) -> Iter
             sentence = f"This is in the row of {quoted(here.context)}; {quoted(row)} stands in another one."
             yield Ground(ErrorClass.CONSTRAINT, sentence, AGREED)
             return
+
+
+def _row_of_another(here: ElementAt, seen: Iterable[ElementAt], intent: str) -> Iterable[Ground]:
+    """Whether the same button stands in another row, and only that row has what else an intent says: "block Rosa"."""
+    said = tuple(word for word in meaning(intent) if not match(here.name, (word,)).said)
+    if not said or not here.context or match(here.context, said).said:
+        return
+    same = {one.context for one in seen if one.role == here.role and folded(one.name) == folded(here.name)}
+    rows = [row for row in same - {here.context, ""} if len(match(row, said).said) == len(said)]
+    if here.context in same and len(rows) == 1:
+        sentence = (
+            f"This is in the row of {quoted(here.context)}; what the intent names stands in that of {quoted(rows[0])}."
+        )
+        yield Ground(ErrorClass.CONSTRAINT, sentence, ALONE)
 
 
 def _other_block(label: str, action: Action, intent: str, sight: Sight) -> Iterable[Ground]:

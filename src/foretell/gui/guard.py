@@ -313,7 +313,8 @@ class Guard:
         if held and self._confirmed(observation, proposal):
             return Verdict(judgement, False, "", self._revision, Reason.FINE, "confirmed")
         insists = self._insists(proposal)
-        stays_closed = held and (doubted or self.risk.confirm is not None or not insists)
+        named = doubted and not judgement.advice  # a score without a reason does not outweigh an agent that insists
+        stays_closed = held and (named or self.risk.confirm is not None or not insists)
         if self._revision >= self.revisions and not stays_closed:
             return Verdict(judgement, False, "", self._revision, Reason.QUIET)
         self._revision += 1

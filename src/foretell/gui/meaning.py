@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AMOUNT = re.compile(r"[-+−$€£]?\s?\d[\d,]*[.,]\d+")
 _PHRASAL = re.compile(r"\b(log|sign)[ -](in|out|on|off|up)\b", re.IGNORECASE)
-_SHORTCUT = re.compile(r"\([^()]{1,20}\)")
+_SHORTCUT = re.compile(r"\([^()]{1,20}\)|\[[^\[\]]{1,3}\]\s*$")
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")  # of a file's name
 _ENDING = re.compile(
     r"|s|es|d|ed|ing|ings|er|ers|r|rs|or|al|ly|y|ie|i|able|n|en|e|ies|ied|ily|i[sz]e[sdr]?|i[sz]ing|ic|ical|ive|\w*(?:ions?|ments?|ences?|ances?|ity|ities|ures?)"
@@ -63,6 +63,15 @@ _SYNONYMS = (
     "finish done complete",
     "person people user member",
     "help question",
+    "pause hold suspend",
+    "stop halt end abort",
+    "start run launch execute",
+    "resume continue proceed",
+    "history revisions versions",
+    "import upload load",
+    "export download",
+    "reply answer respond",
+    "favourite favorite star bookmark",
 )
 
 
@@ -135,6 +144,11 @@ def _is_compound(a: str, b: str) -> bool:
 def synonyms(one: str, other: str) -> bool:
     """Whether two words are usually said of the same thing of a program."""
     return bool(_group(one) & _group(other))
+
+
+def has_synonyms(word: str) -> bool:
+    """Whether a word, or what it is a form of, is one of those that programs usually have other words for."""
+    return bool(_group(word))
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from foretell.gui.lexicon import AGREE, REFUSE
-from foretell.gui.meaning import Match, inflected, match, meaning, synonyms
+from foretell.gui.meaning import Match, has_synonyms, inflected, match, meaning, synonyms
 from foretell.gui.naming import EXACT, called_by_verb, likeness, naming_of
 from foretell.gui.wording import folded, part_of, tokens, word_list
 
@@ -21,6 +21,7 @@ _MOST_OF_SUBMIT = 2  # words of a label that ends a form
 _SUBMITS = ("save", "create", "ok", "send", "finish")
 _SHORT = 3  # words of a label that agrees
 _BEGINNING = 6  # words of a longer name by which it is known
+_VERB_WORDS = 2  # of a label that may be a verb with its object
 _LABEL_WORDS = 8  # a longer name is that of a container or a paragraph
 _MEANS = re.compile(
     r"\b(?:with|using|via|by (?:pressing|clicking|using|hitting|choosing|selecting|tapping))\s+(?P<means>[^\n.;,!?]+)",
@@ -37,11 +38,19 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _LOOKS = frozenset(("open", "view", "show", "look", "see", "read", "display", "go", "check", "find", "list"))
+_PRESSES = frozenset(
+    word_list(
+        "click press tap hit choose pick select get put use take bring set switch jump head move navigate follow visit "
+        "enter expand unfold activate call return continue proceed start trigger try reach focus double-click "
+        "right-click hover point scroll mark highlight check tick"
+    )
+)  # verbs that name no label
 _PART = re.compile(
     r"\b(?:menu|icon|button|arrow|box|checkbox|tick|switch|toggle|field|input|symbol|handle|x|cross|plus|pencil|gear|"
     r"dots|star|picture|image|thumbnail|dropdown|select)s?\s+(?:of|for|beside|next to|near|in|on|at|by|after)\b",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"\s*(?:who|which|what|whether|how|why|when|where|if)\b", re.IGNORECASE)
 _OWNER = re.compile(r"\b[^\W_]+['’]s\b")
 _THINGS = frozenset(
     word_list(
@@ -63,6 +72,7 @@ _SHOWN = frozenset(
         "tablist tabpanel list menu menubar toolbar group generic paragraph cell gridcell columnheader rowheader"
     )
 )  # tell something and do nothing when they are clicked
+_HEADS = frozenset(("columnheader", "rowheader"))
 _ARTICLES = frozenset(("a", "an", "the"))
 _FIGURES = re.compile(r"[-+−$€£]?\s?\d[\d.,]*|\([^()]*\)")
 _SORTS = re.compile(r"\bsort\b", re.IGNORECASE)
@@ -87,6 +97,8 @@ class Thing:
 
     def can_be_meant(self, intent: str) -> bool:
         """Whether it can be acted on; the head of a column only where an intent speaks of order or columns."""
+        if self.role.lower() in _HEADS:
+            return _SORTED.search(intent) is not None
         if self.role.lower() in _SHOWN and not self.takes_text:
             return False
         return not _SORTS.search(self.name) or _SORTED.search(intent) is not None
@@ -124,10 +136,14 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
     if mine == EXACT:
         return None
     head = words if types else head_words(intent)
+    if not types and _asks(intent):
+        return None  # "see who changed it" names what is to be known, and nothing in view
     said = _without_verb(own.said, intent)
     best: Rival | None = None
     for other in others:
         if other == here or other.name == here.name or _is_context(other, here, intent):
+            continue
+        if not types and (_is_other_word_for(here, other, words) or _may_do_it(here, other, intent)):
             continue
         if (here.editable or types) and not other.takes_text:
             continue
@@ -183,6 +199,32 @@ def _said_word_for_word(here: Thing, others: Iterable[Thing], intent: str, own: 
         if is_rival and own.said <= match(other.name, meaning(intent)).said:
             return Rival(other, sure=False)
     return None
+
+
+def _asks(intent: str) -> bool:
+    verb = _VERB.match(intent)
+    return verb is not None and verb["verb"].lower() in _LOOKS and _CLAUSE.match(intent, verb.end()) is not None
+
+
+def _is_other_word_for(here: Thing, other: Thing, words: tuple[str, ...]) -> bool:
+    """Whether another name is a part of this one that the intent does not say itself: `Edit` beside `Edit this page`
+    for "take the pencil"."""
+    name = set(tokens(folded(other.name)))
+    return bool(name) and name < set(tokens(folded(here.name))) and not match(other.name, words).direct
+
+
+def _may_do_it(here: Thing, other: Thing, intent: str) -> bool:
+    """Whether the label of a button may be another word for the verb of an intent, which no other thing bears: `Pause`,
+    not `Print`, for "hold the print"."""
+    verb = _VERB.match(folded(intent))
+    if verb is None or here.role.lower() not in _PRESSED or here.editable:
+        return False
+    word, own = verb["verb"], meaning(here.name)
+    is_known = word in _LOOKS or word in _PRESSES or has_synonyms(word)
+    is_verb = here.name.replace(" ", "").isalpha() and 0 < len(own) <= _VERB_WORDS
+    if is_known or not is_verb or match(here.name, meaning(intent)).said:
+        return False
+    return not match(other.name, (word,)).said
 
 
 def _is_said_itself(other: Thing, intent: str) -> bool:
@@ -291,9 +333,9 @@ def _are_forms(one: str, other: str) -> bool:
 
 
 def _without_verb(said: frozenset[str], intent: str) -> frozenset[str]:
-    """What an intent says of a label but for a verb of looking that it begins with."""
+    """What an intent says of a label but for verbs of looking, where it begins with one."""
     verb = _VERB.match(folded(intent))
-    return said - {verb["verb"]} if verb and verb["verb"] in _LOOKS else said
+    return said - _LOOKS if verb and verb["verb"] in _LOOKS else said
 
 
 def _in_named_row(here: Thing, intent: str) -> bool:

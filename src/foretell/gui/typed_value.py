@@ -21,6 +21,16 @@ _END_OF_SENTENCE = re.compile(r"[.!?]\s|\n")
 _MARKS = ".,;:!?'\"‘’“”"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WORD = re.compile(r"[\w.@+-]*\w")
+_CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\d+(?:[.,]\d+)*|\w+(?:[-.:/]\w+)*")
+_COUNTED = re.compile(
+    r"\b(?:row|line|column|step|page|number|no|item|field|cell|chapter|week|day|room|table|part|level|version)\.?"
+    r"\s+(\d+)\b"
+)
+_SEARCHES = re.compile(r"\b(?:search|find|filter|look|begin|start|first|part|narrow)\w*", re.IGNORECASE)
+_DAYS = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day")
+_MONTHS = re.compile(
+    r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
+)  # "may" is more often a verb
 _SAYS = re.compile(
     r"\b(?:type|enter|write|put in|fill in|input|search for|look for|filter for|find|make it|set it to|set to)\s+"
     r"(?P<value>[^\s,;:!?]+)",
@@ -46,15 +56,19 @@ class Difference:
 def difference(text: str, intent: str | None, goal: str) -> Difference | None:
     """How a text to be typed differs from what is said of it; None where it does not, or nothing is said."""
     text = text.strip()
-    if not text or len(text) > _MOST_CHARACTERS or _holds(goal, text):
+    if not text or len(text) > _MOST_CHARACTERS:
         return None
+    half = _half(text, intent or "", goal)
+    if half or _holds(goal, text):
+        return Difference(half, sure=True) if half else None
     said = _stated(text, intent or "", goal)
     if said:
         return Difference(said, sure=True)
     if _CORRECTS.search(f"{goal} {intent or ''}"):
         return None
     near = _other_number(text, goal) or _other_address(text, goal) or _near_miss(text, goal)
-    near = near or _other_page(text, goal) or _other_word(text, goal)
+    near = near or _other_page(text, goal) or _other_word(text, goal) or _other_code(text, intent or "", goal)
+    near = near or _other_day(text, f"{goal} {intent or ''}")
     return Difference(near, sure=True) if near else None
 
 
@@ -114,6 +128,50 @@ def _near_miss(text: str, goal: str) -> str:
         if all(folded(one) == folded(two) or _is_slip(one, two) for one, two in pairs):
             return " ".join(said)
     return ""
+
+
+def _other_code(text: str, intent: str, goal: str) -> str:
+    """The number, code or address that an intent has, the only one of its form, where another of that form is typed.
+
+    `M115` and M112, 45 and 47; numbers have to stand in the goal as well, since people count other things, too.
+    """
+    typed = folded(text)
+    if len(typed.split()) != 1 or _holds(intent, text) or not (_EMAIL.fullmatch(typed) or re.search(r"\d", typed)):
+        return ""
+    words = {word for word in _CODE.findall(folded(intent)) if _form(word) == _form(typed)}
+    if len(words) != 1:
+        return ""
+    word: str = words.pop()
+    if _NUMBER.fullmatch(word):
+        is_counted = word in _COUNTED.findall(folded(intent))
+        return "" if is_counted or not _holds(goal, word) or _figure(word) == _figure(typed) else word
+    return word
+
+
+def _half(text: str, intent: str, goal: str) -> str:
+    """A phrase that the goal quotes and the intent repeats, of which the text has the beginning only."""
+    if _SEARCHES.search(intent):
+        return ""
+    for phrase in wording(goal).quoted:
+        if _holds(intent, phrase) and folded(phrase).startswith(f"{folded(text)} "):
+            return phrase
+    return ""
+
+
+def _other_day(text: str, said: str) -> str:
+    """The only day of the week, or month, that goal and intent speak of, where the text is another one."""
+    for names in (_DAYS, _MONTHS):
+        typed, spoken = set(names.findall(folded(text))), set(names.findall(folded(said)))
+        if len(typed) == 1 and len(spoken) == 1 and typed != spoken and names.fullmatch(folded(text).removesuffix("s")):
+            return str(spoken.pop())
+    return ""
+
+
+def _form(word: str) -> str:
+    """What a word is made of: figures, letters and the marks between them; addresses are all of one form."""
+    if _EMAIL.fullmatch(word):
+        return "@"
+    return "9" if _NUMBER.fullmatch(word) else re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", word))
 
 
 def _other_page(text: str, goal: str) -> str:

@@ -119,6 +119,14 @@
     });
     return here.sort((a, b) => area(a.getBoundingClientRect()) - area(b.getBoundingClientRect()))[0] || null;
   };
+  // A thing without a role of its own that is pressed all the same: an anchor without an address, a box with a hand.
+  const pointer = (e) => getComputedStyle(e).cursor === "pointer";
+  const pressed = (top, own) => {
+    if (own && (own.matches(control) || own.tagName === "LABEL" || own.isContentEditable || pointer(own))) return null;
+    let found = null;
+    for (let e = top; e && e !== own; e = e.parentElement) if (pointer(e)) found = e;
+    return found && clean(found.innerText).length <= 80 ? found : null;
+  };
   const at = points.map(([x, y]) => tried(() => {
     const top = deepest(x, y);
     if (!top || (top.tagName === "IFRAME" && !inside(top))) return null;
@@ -130,18 +138,38 @@
     const is_here = at_point(document, x, y) === top;
     const below = is_here && tried(() => covered(top, x, y));
     const through = is_here && !below && tried(() => idle(top, x, y));
-    return below ? told(below, top) : told(through || own || top, null);
+    return below ? told(below, top) : told(through || pressed(top, own) || own || top, null);
   }));
   const in_view = (e, dx, dy) => {
     const box = e.getBoundingClientRect();
     return box.width > 1 && box.height > 1 && box.bottom + dy > 0 && box.right + dx > 0 &&
       box.top + dy < innerHeight && box.left + dx < innerWidth;
   };
+  // Whether other things lie over it wherever it is looked at, such as a dialog over the page.
+  const buried = (e) => {
+    const box = e.getBoundingClientRect();
+    const over = (x, y) => {
+      if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) return null;
+      const top = at_point(document, x, y);
+      return top && !top.shadowRoot ? apart(e, top) && !see_through(top) : false;
+    };
+    const shares = [[0.5, 0.5], [0.1, 0.2], [0.9, 0.2], [0.1, 0.8], [0.9, 0.8]];
+    let known = false;
+    for (const [across, down] of shares) {
+      const found = over(box.left + across * box.width, box.top + down * box.height);
+      if (found === false) return false;
+      known = known || found === true;
+    }
+    return known;
+  };
   const seen = [];
   const gather = (root, dx, dy) => {
-    for (const e of all(root, interactive)) {
+    for (const e of all(root, `${interactive},a:not([href])`)) {
       if (seen.length >= 400) return;
-      const one = tried(() => (in_view(e, dx, dy) && name(e) ? told(e, null) : null));
+      const one = tried(() => {
+        const is_there = in_view(e, dx, dy) && name(e) && (e.matches(interactive) || pointer(e));
+        return is_there && !(root === document && buried(e)) ? told(e, null) : null;
+      });
       if (one) seen.push(one);
     }
     for (const e of all(root, "iframe")) {

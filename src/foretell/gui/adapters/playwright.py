@@ -7,9 +7,9 @@ a page has a time limit: a page whose scripts never end gives no evidence, and n
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from foretell.gui.actions import TEXTS, Action, Kind, Platform, Point
 from foretell.gui.adapters.loop import AsyncGuardedScreen, GuardedScreen, GuardLike
@@ -33,6 +33,8 @@ from foretell.gui.adapters.rest import SETTLE_S
 from foretell.gui.adapters.screen import Fault, ScreenError, decode, line_of
 from foretell.gui.evidence import Evidence
 from foretell.gui.observation import Pixels
+
+T = TypeVar("T")
 
 __all__ = [
     "SCHEMES",
@@ -79,13 +81,8 @@ class PlaywrightScreen:
     def observe(self) -> Pixels:
         try:
             # First the picture that no script notices: a frame that was drawn for the other one may still be there.
-            seen = self._unnoticed() if is_chromium(self.page) else None
-            try:
-                shot = self._shot()
-            except _errors() as error:
-                if not passing(error):
-                    raise
-                shot = self._shot()
+            seen = _again(self._unnoticed) if is_chromium(self.page) else None
+            shot = _again(self._shot)
             image = decode(shot)
             scale = image.shape[1] / max(1.0, self._width())
             image = image if seen is None else without_caret(seen, image, scale)
@@ -187,13 +184,8 @@ class AsyncPlaywrightScreen:
     async def observe(self) -> Pixels:
         try:
             # First the picture that no script notices: a frame that was drawn for the other one may still be there.
-            seen = await self._unnoticed() if is_chromium(self.page) else None
-            try:
-                shot = await self._shot()
-            except _errors() as error:
-                if not passing(error):
-                    raise
-                shot = await self._shot()
+            seen = await _again_async(self._unnoticed) if is_chromium(self.page) else None
+            shot = await _again_async(self._shot)
             image = decode(shot)
             scale = image.shape[1] / max(1.0, await self._width())
             image = image if seen is None else without_caret(seen, image, scale)
@@ -300,8 +292,27 @@ class AsyncGuardedPage(AsyncGuardedScreen):
 
 
 def passing(error: Exception) -> bool:
-    """Whether a screenshot is worth asking for once more: a busy Chromium at times refuses one and gives the next."""
-    return "Unable to capture screenshot" in str(error)
+    """Whether a screenshot is worth asking for once more: a Chromium that is busy, or between two pages, at times
+    refuses one and gives the next."""
+    return any(words in str(error) for words in ("Unable to capture screenshot", "Not attached to an active page"))
+
+
+def _again(take: Callable[[], T]) -> T:
+    try:
+        return take()
+    except _errors() as error:
+        if not passing(error):
+            raise
+        return take()
+
+
+async def _again_async(take: Callable[[], Awaitable[T]]) -> T:
+    try:
+        return await take()
+    except _errors() as error:
+        if not passing(error):
+            raise
+        return await take()
 
 
 def is_too_slow(error: Exception) -> bool:

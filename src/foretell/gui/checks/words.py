@@ -29,7 +29,10 @@ _DECISIVE = {
     "typing": _verb(r"type|types|typing|write|writing|input(?! (?:field|box|area))|inputting", Kind.TYPE, Kind.KEY),
     "a scroll": _verb(r"scroll(?:s|ing)?(?! ?bar)|swipe|swiping", Kind.SCROLL, Kind.DRAG, Kind.KEY),
     "a drag": _verb(r"drag(?:s|ging)?", Kind.DRAG),
-    "a wait": _verb(r"wait(?:s|ing)?", Kind.WAIT),
+    "a wait": _verb(
+        r"wait(?:s|ing)?(?=\s+(?:for|until|till|a|an|another|some|\d+|while|to|here|and|more|longer|briefly)\b|\s*[.,;:]|\s*$)",
+        Kind.WAIT,
+    ),
 }
 _VAGUE = re.compile(
     r"\b(?:press\w*|hit\w*|select\w*|choos\w*|pick\w*|check\w*|tick\w*|untick\w*|open\w*|toggl\w*|focus\w*|go|going|set|"
