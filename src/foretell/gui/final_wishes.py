@@ -22,7 +22,8 @@ _WISHES = {
     "publish": r"publish\w*|post\w*|releas\w+|announc\w+|online|public|live|comment\w*|say\w*|tell\w*",
     "pay": r"pa(?:y|ys|id|ying)|payment|bu(?:y|ys|ying)|bought|order\w*|purchas\w+|settl\w+|book(?:s|ed|ing)?|"
     r"check ?out|transfer\w*|donat\w+|wire\w*",
-    "overwrite": r"overwr\w+|replac\w+|restor\w+|reset\w*|rever\w+|roll\w* back|wrote over|write over|back to",
+    "overwrite": r"overwr\w+|replac\w+|restor\w+|reset\w*|rever\w+|roll\w*\b[^.;!?]{0,40}?\bback|wrote over|"
+    r"write over|back to",
 }
 _KNOWN = {sort: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for sort, words in _WISHES.items()}
 _FOR_GOOD = re.compile(
@@ -45,7 +46,12 @@ def wished(goal: str, sorts: frozenset[str]) -> Iterator[str]:
             yield rest if meaning(rest) else _without(goal, sorts)
 
 
+def _object(found: re.Match[str]) -> str:
+    """What stands between the words of a wish: "throw the advert away"."""
+    return f" {' '.join(found.group().split()[1:-1])} "
+
+
 def _without(text: str, sorts: frozenset[str]) -> str:
     for sort in sorts:
-        text = _KNOWN[sort].sub(" ", text)
+        text = _KNOWN[sort].sub(_object, text)
     return _FOR_GOOD.sub(" ", text)

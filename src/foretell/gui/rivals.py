@@ -250,7 +250,7 @@ def _is_context(other: Thing, here: Thing, intent: str) -> bool:
     if here.context and part_of(other.name, here.context) > 0.99:
         return True
     part = _PART.search(intent)
-    if part is None:
+    if part is None or here.role == other.role in _HEADS:
         return False
     own, after, before = meaning(other.name), meaning(intent[part.end() :]), meaning(intent[: part.end()])
     return bool(match(other.name, after).whole) and not match(" ".join(own), before).direct
