@@ -406,3 +406,28 @@ def test_a_program_on_the_bus_takes_nothing_from_the_others(tmp_path: Path, how:
     assert done.returncode == 0, done.stderr
     assert "Pay" in [one["name"] for one in json.loads(done.stdout)]
     assert time.monotonic() - began_s < SLOW_S + 1.0
+
+
+def test_a_page_between_two_documents_is_asked_for_its_picture_until_it_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chromium refused a picture twice in a row while a slow application answered; the third came."""
+    from playwright.sync_api import Error
+
+    from foretell.gui.adapters import playwright
+
+    monkeypatch.setattr(playwright, "PAUSES_S", (0.0, 0.0, 0.0))
+    answers = [Error("Protocol error (Page.captureScreenshot): Not attached to an active page")] * 3
+
+    def take() -> str:
+        if answers:
+            raise answers.pop()
+        return "picture"
+
+    assert playwright._again(take) == "picture"
+    answers += [Error("Not attached to an active page")] * 4
+    with pytest.raises(Error, match="Not attached"):
+        playwright._again(take)
+    answers[:] = [Error("Target closed")]
+    with pytest.raises(Error, match="Target closed"):
+        playwright._again(take)

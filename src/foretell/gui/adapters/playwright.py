@@ -6,6 +6,8 @@ a page has a time limit: a page whose scripts never end gives no evidence, and n
 
 from __future__ import annotations
 
+import asyncio
+import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
@@ -291,28 +293,35 @@ class AsyncGuardedPage(AsyncGuardedScreen):
         super().__init__(AsyncPlaywrightScreen(page, schemes, settle_s=settle_s, evidence=evidence), guard, goal)
 
 
+PAUSES_S = (0.0, 0.2, 0.5, 1.0)  # before a screenshot is asked for again
+
+
 def passing(error: Exception) -> bool:
     """Whether a screenshot is worth asking for once more: a Chromium that is busy, or between two pages, at times
-    refuses one and gives the next."""
+    refuses one and gives another a moment later."""
     return any(words in str(error) for words in ("Unable to capture screenshot", "Not attached to an active page"))
 
 
 def _again(take: Callable[[], T]) -> T:
-    try:
-        return take()
-    except _errors() as error:
-        if not passing(error):
-            raise
-        return take()
+    for pause in PAUSES_S:
+        try:
+            return take()
+        except _errors() as error:
+            if not passing(error):
+                raise
+            time.sleep(pause)
+    return take()
 
 
 async def _again_async(take: Callable[[], Awaitable[T]]) -> T:
-    try:
-        return await take()
-    except _errors() as error:
-        if not passing(error):
-            raise
-        return await take()
+    for pause in PAUSES_S:
+        try:
+            return await take()
+        except _errors() as error:
+            if not passing(error):
+                raise
+            await asyncio.sleep(pause)
+    return await take()
 
 
 def is_too_slow(error: Exception) -> bool:
