@@ -52,7 +52,7 @@ def test_figures_are_those_measured() -> None:
         f"without a stated intent {doubted:.1%} of the right proposals of new tasks were doubted where {promised:.0%}"
     )
     assert said.replace("%", " %") in " ".join(TEXT.split())
-    assert f"at {doubted:.1%})".replace("%", " %") in (ROOT / "README.md").read_text("utf-8")
+    assert f"at {doubted:.1%})".replace("%", " %") in (ROOT / "docs" / "results" / "README.md").read_text("utf-8")
 
 
 def test_a_guard_and_what_it_is_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
