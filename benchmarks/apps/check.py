@@ -33,6 +33,7 @@ from foretell.gui.wording import part_of
 HALVES = {"development": "dev", "held_out": "heldout"}
 OFF_SCREEN = frozenset(("outside the screen",))
 LEAST_LETTERS, MOST_HEIGHT_PX = 4, 48.0  # of a label of one line
+LEAST_LETTER_PX = 5.0  # of width for each letter: in a narrower box a label is cut off, as in a drawer of icons
 LEAST_LABELS = 10  # of an application of which that can be said
 LEAST_READ = 0.5  # of an application's labels: the rest is small, faint, cut off or drawn otherwise
 _READ = 0.6  # of a label's words
@@ -117,7 +118,8 @@ def labelled(elements: Sequence[Element]) -> Iterator[Element]:
     """Links whose text should stand where they are; buttons may be icons."""
     for one in elements:
         is_label = one.role == "link" and one.named_by == "text" and one.visible and not one.covered
-        if is_label and len(one.name) >= LEAST_LETTERS and one.box[3] <= MOST_HEIGHT_PX:
+        fits = one.box[2] >= LEAST_LETTER_PX * len(one.name) and one.box[3] <= MOST_HEIGHT_PX
+        if is_label and fits and len(one.name) >= LEAST_LETTERS:
             yield one
 
 
