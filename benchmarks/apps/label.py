@@ -1,7 +1,7 @@
 """From walks to labelled proposals: right ones in several words and at several points, wrong ones of every class.
 
-Two sorts of goals: that of the walk, and at the same moments others that go on with another thing in sight. All is
-drawn by seeds that depend on the application and the moment alone.
+Two sorts of goals: that of the walk, and at the same moments others that go on with another thing in sight, which the
+walk has not acted on yet. All is drawn by seeds that depend on the application and the moment alone.
 """
 
 from __future__ import annotations
@@ -88,13 +88,20 @@ class Labeller:
                 labelled.append((main, Proposal((wait,), phrases.spoken(rng.choice(_WAITS), rng)), None, True))
         current = "" if moment.planned is None else moment.planned.clause
         done = [one for one in clauses(walk[:at]) if one != current]
+        repeated: list[Case] = []
         for element in side_targets(moment, rng, self.amount.sides):
             side = self._side(moment, done, element, rng)
+            if _was_acted_on(element, walk[:at]):
+                repeated.append(side)
             labelled += [(side, one, None, False) for one in self._right(side, rng, self.amount.side_right)]
             labelled += [(side, w.proposal, w, w.busy) for w in self._wrong(side, rng, self.amount.side_wrong)]
         labelled += self._unavailable(moment, done, rng)
         labelled += self._scrolls(moment, done)
-        return [self._row(moment, number, *one, rng) for number, one in enumerate(labelled)]
+        return [
+            self._row(moment, number, *one, rng)
+            for number, one in enumerate(labelled)
+            if not any(one[0] is side for side in repeated)
+        ]
 
     def _case(self, walk: Sequence[Moment], at: int, asked: str, names: frozenset[str]) -> Case:
         moment = walk[at]
@@ -231,6 +238,13 @@ def drawn(folder: Path, moment: Moment) -> Moment:
         one if not one.visible or shows(one) else replace(one, visible=False, aim=None) for one in moment.elements
     )
     return replace(moment, elements=tuple(elements))
+
+
+def _was_acted_on(element: Element, before: Sequence[Moment]) -> bool:
+    """Whether the walk acted on something before: then a goal that asks for it is met, or asks for it once more."""
+    known = (phrases.plain_words(element.name), element.role)
+    targets = (one.target for one in before)
+    return any(known == (phrases.plain_words(one.name), one.role) for one in targets if one is not None)
 
 
 def _seen(moment: Moment) -> Any:
