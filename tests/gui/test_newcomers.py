@@ -39,10 +39,59 @@ from tests.gui.test_grounds import AT, CLICK, PAGE, Advises, button, reasons
         ("take the pencil to open its source", Thing("Edit this page [e]", "link"), Thing("Edit", "button")),
         ("freeze the print", Thing("Suspend", "button"), Thing("Print", "button")),
         ("knock off the print", Thing("Halt", "button"), Thing("Print", "button")),
+        ("file it", Thing("Create", "submit"), Thing("Files", "link")),
+        ("collect the authorised 505.40", Thing("Settle payment", "button"), Thing("Collections", "link")),
+        ("follow this bug, so that mails arrive", Thing("Watch", "link"), Thing("Bug #6", "link")),
+        ("subscribe to this ticket", Thing("Notify me", "link"), Thing("Ticket 12", "link")),
+        ("list all wiki pages alphabetically", Thing("Index by title", "link"), Thing("Wiki", "link")),
+        ("show all categories again", Thing("All (10)", "link"), Thing("CATEGORIES", "link")),
+        ("customers pay nothing for the delivery", Thing("Free shipping", "button"), Thing("Customers", "link")),
+        ("open the order of Ada by its code", Thing("7RXZUGBQ", "link"), Thing("Orders", "link")),
+        ("open the order of Ada by its code", Thing("7RXZUGBQ", "link"), Thing("Create draft order", "link")),
+        (
+            "open the list of actions for the selected customer",
+            Thing("With 1 selected", "button"),
+            Thing("Customers", "link"),
+        ),
     ],
 )
 def test_what_is_asked_for_in_other_words_has_no_rival(intent: str, here: Thing, other: Thing) -> None:
     assert rival(here, [other], intent) is None
+
+
+@pytest.mark.parametrize(
+    ("intent", "here", "other"),
+    [
+        ("open the orders", Thing("Settings", "link"), Thing("Orders", "link")),
+        ("go to the customer list", Thing("Products", "link"), Thing("Customers", "link")),
+        ("show all categories", Thing("Tags", "link"), Thing("Categories", "link")),
+        ("open the settings", Thing("Help", "link"), Thing("Settings", "link")),
+        ("create a new order", Thing("Refresh", "link"), Thing("Create order", "link")),
+        ("open bug 6", Thing("Watch", "link"), Thing("Bug #6", "link")),
+    ],
+)
+def test_a_list_that_is_meant_is_a_rival(intent: str, here: Thing, other: Thing) -> None:
+    assert rival(here, [other], intent) is not None
+
+
+@pytest.mark.parametrize(
+    ("intent", "is_final"),
+    [
+        ("order the table by size", False),
+        ("order the files by when they came", False),
+        ("order the flowers by card", True),
+        ("order by price, lowest first", False),
+        ("order two of them by Friday", True),
+        ("send it to the top of the queue with the first of the four arrows", False),
+        ("send it to the very bottom", False),
+        ("send the mail to the top manager", True),
+        ("send the message to the front desk", True),
+        ("customers pay nothing for the delivery", False),
+        ("pay for the delivery", True),
+    ],
+)
+def test_verbs_that_also_move_and_sort(intent: str, is_final: bool) -> None:
+    assert says_final(intent) is is_final
 
 
 def test_a_known_verb_has_rivals_and_heads_of_columns_are_meant_by_that_word() -> None:
@@ -98,6 +147,10 @@ def test_values_that_contradict_what_is_said(text: str, intent: str, goal: str, 
         ("Put it online today", "publish", "today"),
         ("Settle the bill of May", "pay", "bill"),
         ("Roll the page back", "overwrite", ""),
+        ("throw this announcement about the long maintenance on Friday away", "remove", "maintenance"),
+        ("strike Carla off the member list", "remove", "Carla"),
+        ("She shall not be a member of this project any more", "remove", ""),
+        ("There is spam about a phone. Throw that request away.", "remove", "phone"),
     ],
 )
 def test_wishes_are_known_in_plain_words(goal: str, sort: str, about: str) -> None:
@@ -164,6 +217,32 @@ def test_what_a_dialog_lies_over_is_not_in_view(page: Any) -> None:
     assert {one.name for one in evidence_of(page, behind).seen} == {"Save", "Help"}
     names = {one.name for one in evidence_of(page, behind + over).seen}
     assert "Confirm" in names and "Save" not in names
+
+
+def test_a_button_is_called_as_the_picture_on_it_is(page: Any) -> None:
+    html = (
+        "<body style='margin:0'><a href='#x'><img alt='Pause' title='Pause it' width=100 height=100 src='data:,'></a>"
+    )
+    assert evidence_of(page, html).at[AT].name == "Pause"
+    drawn = "<svg width=100 height=100><title>Move up</title><rect width=100 height=100 /></svg>"
+    assert evidence_of(page, f"<body style='margin:0'><button>{drawn}</button>").at[AT].name == "Move up"
+    assert evidence_of(page, f"<body style='margin:0'><button>Save{drawn}</button>").at[AT].name == "Save"
+
+
+def test_a_link_to_the_page_itself_is_nothing_to_go_to_and_titles_are_told(page: Any) -> None:
+    html = (
+        "<title>Ticket 13</title><h1>Win a free phone</h1><h2 hidden>Gone</h2><a href='#top'>Top</a>"
+        "<a href='/wiki'>Here</a><a href='/files'>There</a><a aria-current=page href='/wiki/x'>This</a>"
+    )
+    page.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
+    page.goto("http://application.test/wiki")
+    from foretell.gui.adapters.playwright import PlaywrightScreen
+
+    screen = PlaywrightScreen(page, evidence=True)
+    screen.observe()
+    found = screen.gather([AT])
+    assert found is not None and found.titles == ("Ticket 13", "Win a free phone")
+    assert {one.name for one in found.seen or ()} == {"Top", "There"}
 
 
 def test_a_link_without_an_address_is_pressed_all_the_same(page: Any) -> None:

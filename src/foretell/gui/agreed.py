@@ -31,10 +31,14 @@ _EDGE_PX, _STEP_PX = 4, 8  # what edges of one column, and distances of one layo
 _PROPER = re.compile(r"(?<=[\s'\"‘“(])[^\W\d_a-z]\w*(?:[ -][^\W\d_a-z]\w*)*")
 _OTHERS = re.compile(
     r"\b(?:(?:do not|does not|don['’]t|never|not|nor|without|no one|nobody|nothing|none)\b[^.;!?]{0,40}\b"
-    r"(?:others?|else(?:['’]s)?|elsewhere)|(?:leave|keep)\b[^.;!?]{0,20}\bothers?)\b",
+    r"(?:others?|else(?:['’]s)?|elsewhere)|(?:leave|keep)\b[^.;!?]{0,20}\bothers?|"
+    r"others?\b[^.;!?]{0,20}\b(?:stay|stays|remain|remains|kept|untouched))\b",
     re.IGNORECASE,
 )  # nothing beyond what is wanted is to be touched
 _SEVERAL = re.compile(r"\b(?:all|every\w*|selected|ticked|marked|multiple|entire|mass|bulk)\b", re.IGNORECASE)
+_NO_LONGER = re.compile(
+    r"\b(?:not|n['’]t|nor|never|no)\b[^.;!?]{0,60}?\b(?:any ?more|any longer)\b", re.IGNORECASE
+)  # a wish, and no word for what is spared
 _SPARES = re.compile(r"\b(?:not|n't|never|keep|except|but|without|instead|rather|other than)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -58,7 +62,7 @@ def is_agreed(
 
 def _spares(label: str, said: str) -> bool:
     """Whether something is to be left as it is: something named, or any other where a label means several."""
-    named, others = _SPARES.search(_OTHERS.sub(" ", said)), _OTHERS.search(said)
+    named, others = _SPARES.search(_NO_LONGER.sub(" ", _OTHERS.sub(" ", said))), _OTHERS.search(said)
     return named is not None or (others is not None and _SEVERAL.search(label) is not None)
 
 
@@ -121,7 +125,8 @@ def _is_wanted(page: Evidence, here: ElementAt, action: Action, intent: str, goa
         return False
     same = [one for one in page.seen or () if folded(one.name) == folded(here.name)]
     named = bool(here.context) and any(
-        part_of(here.context, text) > _IN_PART or part_of(text, here.context) > _IN_PART for text in _named_in(goal)
+        part_of(here.context, text) > _IN_PART or part_of(text, here.context) > _IN_PART
+        for text in (*_named_in(goal), *(name for name in _named_in(intent) if folded(name) in folded(goal)))
     )
     shown_same = sum(folded(word.text) == folded(here.name) for word in sight.places.words)
     if (len(same) > 1 or shown_same > 1) and not named:
@@ -130,6 +135,7 @@ def _is_wanted(page: Evidence, here: ElementAt, action: Action, intent: str, goa
         return False
     shown = {word for one in sight.places.words for word in meaning(one.text)}
     shown |= {word for one in page.seen or () if one != here for word in meaning(one.name)}
+    shown |= {word for title in page.titles for word in meaning(title)}
     clauses = list(wished(goal, sorts))
     about = [meaning(text) for text in (*clauses, *_named_in(goal))]
     return bool(clauses) and any(any(inflected(word, one) for one in shown) for words in about for word in words)

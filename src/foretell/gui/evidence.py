@@ -55,12 +55,14 @@ class ElementAt:
 class Evidence:
     """Elements by the point that was asked about, and the one that has the focus, where one has.
 
-    `seen` are all named elements in view that can be acted on; None where they were not asked for.
+    `seen` are all named elements in view that can be acted on; None where they were not asked for. `titles` are the
+    page's own title and the headings in view.
     """
 
     at: Mapping[Point, ElementAt] = field(default_factory=dict)
     focused: ElementAt | None = None
     seen: tuple[ElementAt, ...] | None = None
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,8 @@ HARMLESS = tuple(
     tuple(one.split())
     for one in _list("""
     send_to_back send_to_front send_to_the_back send_backward send_backwards send_feedback send_code send_test_code
-    send_a_copy_to_myself send_receive send_a_code pay_attention pay_slip pay_slips pay_stub pay_stubs pay_period
+    send_a_copy_to_myself send_receive send_a_code pay_nothing pays_nothing pay_attention
+    pay_slip pay_slips pay_stub pay_stubs pay_period
     pay_periods pay_rate pay_rates pay_scale pay_grade pay_later buy_&_sell buy_and_sell buy_later
     delete_key delete_keys delete_log
     remit_address donation_history payment_history kaufen_sie_ein enviar_a_un_amigo

@@ -35,6 +35,13 @@ _PAST = frozenset(word_list("did didn't was wasn't were weren't has hasn't had h
 _RETRIES = frozenset(word_list("again retry try once repeat still another"))
 _IRREGULAR = {"sent": "send", "paid": "pay", "bought": "buy", "overwritten": "overwrite", "wired": "wire"}
 _MOVES = frozenset(word_list("move moves moving put puts putting throw throws drag drags drop send sends"))
+_ENDS = frozenset(word_list("top bottom front back start beginning end head"))
+_LISTED = frozenset(
+    word_list("table list rows lines entries results items column columns records messages files tickets issues")
+)
+_KEYS = frozenset(
+    word_list("size name date title price age time number id status priority type author rating amount alphabet")
+)  # by which a list is put in order
 _POINTED = frozenset(word_list("icon button link arrow address url symbol"))
 _OPENS_UNSPACED = ("打开", "开启", "開く", "查看", "查找")
 _TEXTS = frozenset(
@@ -154,7 +161,7 @@ def _acts(words: tuple[str, ...], retries: bool = False) -> bool:
 
 def _is_done(words: tuple[str, ...], at: int, retries: bool) -> bool:
     """Whether the word at a place is an irreversible verb, of something that is done."""
-    if in_harmless_phrase(words, at) or _sends_back(words, at):
+    if in_harmless_phrase(words, at) or _moves(words, at) or _sorts(words, at):
         return False
     if is_denied(words, at) and not (retries and not _PAST.isdisjoint(words[:at])):
         return False
@@ -221,11 +228,24 @@ def _is_passive(words: tuple[str, ...], at: int) -> bool:
     return purposeful or not (described or past)
 
 
-def _sends_back(words: tuple[str, ...], at: int) -> bool:
-    """Whether a shape is sent behind others: "send the shape to the back"."""
+def _moves(words: tuple[str, ...], at: int) -> bool:
+    """Whether something is sent to another place among its like: "send the shape to the back", "... to the top of the
+    queue"."""
     after = words[at + 1 :]
+    ends = [place for place, word in enumerate(after) if word in _ENDS and {"to", "very"} & {*after[:place]}]
+    if _stem(words[at]) == "send" and any(after[place + 1 : place + 2] in ((), ("of",)) for place in ends):
+        return True
     stacked = "backward" in after or "backwards" in after or (after and after[-1] in ("back", "front"))
     return _stem(words[at]) == "send" and bool(stacked) and ("to" in after or after[-1] not in ("back", "front"))
+
+
+def _sorts(words: tuple[str, ...], at: int) -> bool:
+    """Whether a list is put in order: "order the table by size"."""
+    after = words[at + 1 : at + 7]
+    by = after.index("by") if "by" in after else len(after)
+    return _stem(words[at]) == "order" and (
+        not _KEYS.isdisjoint(after[by:]) or ("by" in after and not _LISTED.isdisjoint(after[:by]))
+    )
 
 
 def _objects(words: tuple[str, ...]) -> list[str]:

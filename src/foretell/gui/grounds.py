@@ -25,6 +25,7 @@ from foretell.gui.meaning import match, meaning
 from foretell.gui.namesakes import in_row, is_label_of, overlap, row_names
 from foretell.gui.naming import EXACT, likeness, naming_of, rows_of
 from foretell.gui.places import Place
+from foretell.gui.plurals import says_all
 from foretell.gui.pressed import label_at
 from foretell.gui.quoting import quoted
 from foretell.gui.rivals import Rival, Thing, opposed, rival
@@ -166,7 +167,8 @@ def _by_the_page(
     found += _other_rows(here, page.seen or (), intent)
     found += _row_of_another(here, page.seen or (), intent)
     found += _other_block(here.name, action, intent, sight)
-    if not found and thing.is_label and at.kind in CLICKS and not match(thing.name, meaning(intent)).said:
+    is_other = not match(thing.name, meaning(intent)).said and not says_all(here.name, intent)
+    if not found and thing.is_label and at.kind in CLICKS and is_other:
         found = [replace(one, bar=DOUBTED) for one in _by_pixels(action, intent, sight, {})]
     yield from found
 

@@ -72,6 +72,7 @@ _SYNONYMS = (
     "export download",
     "reply answer respond",
     "favourite favorite star bookmark",
+    "follow watch subscribe",
 )
 
 

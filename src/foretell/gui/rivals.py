@@ -14,6 +14,7 @@ from functools import lru_cache
 from foretell.gui.lexicon import AGREE, REFUSE
 from foretell.gui.meaning import Match, has_synonyms, inflected, match, meaning, synonyms
 from foretell.gui.naming import EXACT, called_by_verb, likeness, naming_of
+from foretell.gui.plurals import is_list_of, is_numbered_otherwise, says_all
 from foretell.gui.wording import folded, part_of, tokens, word_list
 
 _QUALITY_AND_KIND = 2  # words for entries of a kind
@@ -133,7 +134,7 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
     if not words or _in_named_row(here, intent) or (not types and _CELL.search(intent)):
         return None
     mine = likeness(here.name, intent)
-    if mine == EXACT:
+    if mine == EXACT or says_all(here.name, intent):
         return None
     head = words if types else head_words(intent)
     if not types and _asks(intent):
@@ -144,6 +145,8 @@ def rival(here: Thing, others: Iterable[Thing], intent: str, types: bool = False
         if other == here or other.name == here.name or _is_context(other, here, intent):
             continue
         if not types and (_is_other_word_for(here, other, words) or _may_do_it(here, other, intent)):
+            continue
+        if not types and (is_list_of(other.name, intent) or is_numbered_otherwise(other.name, intent)):
             continue
         if (here.editable or types) and not other.takes_text:
             continue
@@ -284,7 +287,8 @@ def _covers(said: frozenset[str], other: Thing, intent: str) -> bool:
     if not objects or objects <= said:
         return True
     ordered = object_words(intent)
-    if verb is not None and verb["verb"] in _LOOKS and len(ordered) == _QUALITY_AND_KIND and ordered[0] in said:
+    is_kind = len(ordered) == _QUALITY_AND_KIND and not ordered[1].endswith("ly")
+    if verb is not None and verb["verb"] in _LOOKS and is_kind and ordered[0] in said:
         return other.role.lower() in _PRESSED and match(other.name, ordered).direct > 0  # "show the disabled feeds"
     return verb is not None and verb["verb"] in said and other.role.lower() in _PRESSED
 
@@ -297,6 +301,10 @@ def _is_entry(here: Thing, other: Thing, intent: str) -> bool:
     objects = object_words(intent)
     if not objects or here.role != other.role or not here.role or not meaning(here.name):
         return False
+    verb, first = _VERB.match(folded(intent)), (tokens(folded(other.name)) or ("",))[0]
+    does = has_synonyms(first) and verb is not None and first != verb["verb"] and not synonyms(first, verb["verb"])
+    if does and not match(first, objects).said:
+        return False  # `Create order` is not what "open the order" means
     begins = match(" ".join(other.name.split()[:_BEGINNING]), objects)
     return begins.direct > 0 and begins.said == frozenset(objects)
 

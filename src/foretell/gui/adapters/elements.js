@@ -1,7 +1,7 @@
 // Called with points of the viewport: the element under each by its accessibility, the one that has the focus, and all
-// named ones in view. An element may be called like a member of the document or the form that it lies in, which then
-// finds it in the member's place: documents and forms are asked by way of the prototypes, and an element that fails
-// nevertheless is left out.
+// named ones in view but for links to the page itself, and the titles of the page. An element may be called like a member of the document or the
+// form that it lies in, which then finds it in the member's place: documents and forms are asked by way of the
+// prototypes, and an element that fails nevertheless is left out.
 (points) => {
   const member = (kind, key) => {
     const found = Object.getOwnPropertyDescriptor(kind.prototype, key);
@@ -9,6 +9,7 @@
   };
   const at_point = member(Document, "elementFromPoint"), all_at_point = member(Document, "elementsFromPoint");
   const by_id = member(Document, "getElementById"), all = member(Document, "querySelectorAll");
+  const all_in = member(Element, "querySelectorAll");
   const active = member(Document, "activeElement"), root_of = member(Document, "documentElement");
   const attribute = member(Element, "getAttribute"), first = member(Element, "querySelector");
   const tried = (what) => { try { return what(); } catch { return null; } };
@@ -18,6 +19,9 @@
   // Of these, what is not there for its looks alone: an icon within a button is the button.
   const acting = interactive.replace("[role]", "[role]:not([role=presentation],[role=none],[role=img])");
   const clean = (text) => (text || "").replace(/\s+/g, " ").trim().slice(0, 200);
+  // What the pictures within an element are called, which is all that a button with an icon says.
+  const pictured = (e) => [...all_in(e, "img,svg,[role=img],[aria-label]")].map((one) => attribute(one, "aria-label") ||
+    attribute(one, "alt") || (first(one, "title") || {}).textContent || attribute(one, "title") || "").join(" ");
   const name = (e) => {
     const ids = (e.getAttribute("aria-labelledby") || "").split(/\s+/).filter(Boolean);
     const labelled = ids.map((id) => (by_id(e.ownerDocument, id) || {}).innerText || "").join(" ");
@@ -25,7 +29,8 @@
     const typed = e.matches("input,textarea,select");
     const value = e.matches("input[type=submit],input[type=button],input[type=reset]") ? e.value : "";
     return clean(labelled || e.getAttribute("aria-label") || labels || value || (typed ? "" : e.innerText) ||
-      e.getAttribute("alt") || e.getAttribute("placeholder") || e.getAttribute("title"));
+      e.getAttribute("alt") || e.getAttribute("placeholder") || e.getAttribute("title") ||
+      (e.matches(control) ? pictured(e) : ""));
   };
   // What has an inside of its own (a frame, a canvas) may take text there.
   const editable = (e) => e.isContentEditable || e.matches("iframe,canvas,object,embed,[role=textbox],[role=application]") || (e.matches("textarea,input") && !e.readOnly &&
@@ -162,12 +167,15 @@
     }
     return known;
   };
+  // A link to the page that is shown already.
+  const is_current = (e) => attribute(e, "aria-current") === "page" || (e.tagName === "A" &&
+    !!attribute(e, "href") && !attribute(e, "href").includes("#") && e.href === location.href.split("#")[0]);
   const seen = [];
   const gather = (root, dx, dy) => {
     for (const e of all(root, `${interactive},a:not([href])`)) {
       if (seen.length >= 400) return;
       const one = tried(() => {
-        const is_there = in_view(e, dx, dy) && name(e) && (e.matches(interactive) || pointer(e));
+        const is_there = in_view(e, dx, dy) && name(e) && (e.matches(interactive) || pointer(e)) && !is_current(e);
         return is_there && !(root === document && buried(e)) ? told(e, null) : null;
       });
       if (one) seen.push(one);
@@ -185,6 +193,9 @@
     if (!inner || (inner.tagName === "BODY" && !inner.isContentEditable)) break;
     focus = inner;
   }
+  // What the page calls itself, and its headings in view.
+  const headings = [...all(document, "h1,h2,h3,[role=heading]")].filter((e) => in_view(e, 0, 0) && !buried(e)).slice(0, 40);
+  const titles = [tried(() => clean(member(Document, "title")(document))), ...headings.map((e) => tried(() => clean(e.innerText)))];
   const elsewhere = !focus || focus.tagName === "BODY" && focus.ownerDocument === document || focus === root_of(document);
-  return {at, seen, focused: elsewhere ? null : tried(() => told(focus, null))};
+  return {at, seen, titles, focused: elsewhere ? null : tried(() => told(focus, null))};
 }

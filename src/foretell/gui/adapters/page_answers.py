@@ -14,7 +14,7 @@ from foretell.gui.evidence import ElementAt, Evidence
 SIZE = "() => ({width: window.innerWidth, height: window.innerHeight})"
 # `document.readyState` is what a page's element of that name is; the getter of the prototype is the document's own.
 LOADING = "() => Object.getOwnPropertyDescriptor(Document.prototype, 'readyState').get.call(document) === 'loading'"
-MOST_ELEMENTS = 400
+MOST_ELEMENTS, MOST_TITLES = 400, 40
 SHOWN_CHARACTERS = 200
 _MOST_PX = 100_000.0
 _MOST_NUMBER = 2**53  # a longer one is no number of JavaScript, and may be too long to be written
@@ -25,6 +25,7 @@ def evidence_of(points: Sequence[Point], found: Any) -> Evidence:
     """The evidence in an answer; what has not the form that was asked for is left out, what is too long is cut."""
     found = found if isinstance(found, Mapping) else {}
     listed, focused, seen = found.get("at"), found.get("focused"), found.get("seen")
+    titles = found.get("titles")
     told = zip(points, listed if isinstance(listed, list) else (), strict=False)
     return Evidence(
         {point: _element(one) for point, one in told if isinstance(one, Mapping)},
@@ -32,6 +33,7 @@ def evidence_of(points: Sequence[Point], found: Any) -> Evidence:
         tuple(_element(one) for one in seen[:MOST_ELEMENTS] if isinstance(one, Mapping))
         if isinstance(seen, list)
         else None,
+        tuple(filter(None, map(_text, titles[:MOST_TITLES]))) if isinstance(titles, list) else (),
     )
 
 
