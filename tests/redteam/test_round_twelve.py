@@ -1,0 +1,219 @@
+"""What the twelfth round found: numbers, names and paths in received files that no honest file has.
+
+The numbers in the ids of cases and in docstrings are those of the attempts; cases without one are their siblings.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foretell.kernels.replay import spaces
+from foretell.kernels.tasks import from_spec, load
+from foretell.kernels.tasks.solution import BadSolution, module_of
+from foretell.kernels.tune.encode import encode
+from foretell.kernels.tune.tuner import Tuner
+from tests.kernels.replay import world
+from tests.kernels.tasks.test_flashinfer import DEFINITION, TIMES, solution
+from tests.kernels.tasks.test_sources import LISTED, REFERENCE, folder, refusal, write
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+HUGE = "0x" + "f" * 4200
+
+LISTS = {
+    "100 a size": f"benchmarks: [{{size: {HUGE}}}]",
+    "a size of 63 bits": f"benchmarks: [{{size: {1 << 62}}}]",
+    "the name of a size": f"benchmarks: [{{{HUGE}: 1}}]",
+    "a name that is no name": "benchmarks: [{1: 1}]",
+    "a number in a list": f"benchmarks: [{{size: 1, shape: [1, {HUGE}]}}]",
+    "a number without end": "benchmarks: [{size: 1, scale: .inf}]",
+    "the name of a file": f"files: [{{name: {HUGE}, source: a.py}}]\nbenchmarks: [{{size: 1}}]",
+    "102 a path": 'files: [{name: a.py, source: "a\\0b.py"}]\nbenchmarks: [{size: 1}]',
+    "a long path": "files: [{name: a.py, source: %s.py}]\nbenchmarks: [{size: 1}]" % ("a" * 300),
+    "links in a circle": "files: [{name: a.py, source: circle.py}]\nbenchmarks: [{size: 1}]",
+    "a fraction in base 60": "benchmarks: [{size: 1%s.0}]" % (":1" * 400),
+    "no number": 'benchmarks: [{size: !!int ""}]',
+    "no truth value": "benchmarks: [{size: !!bool perhaps}]",
+    "no date": "benchmarks: [{size: !!timestamp today}]",
+    "a date before all": "benchmarks: [{size: 0001-01-01T00:00:00+23:00}]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_list_of_what_no_size_or_path_is(case: str, tmp_path: Path) -> None:
+    place = folder(tmp_path, LISTS[case] + "\n")
+    (place / "circle.py").symlink_to(place / "circle.py")
+    assert len(refusal(place).sentence) < 1000
+
+
+@pytest.mark.parametrize("limit", [HUGE, "1e999", "-1.0", "'0.1'", "True"])
+def test_a_tolerance_that_no_check_has(limit: str, tmp_path: Path) -> None:
+    """101"""
+    changed = REFERENCE.replace("rtol=1e-3", f"rtol={limit}")
+    assert changed != REFERENCE
+    assert "rtol" in refusal(folder(tmp_path, reference=changed)).what
+
+
+def test_lists_and_tolerances_of_honest_problems(tmp_path: Path) -> None:
+    listed = f"benchmarks: [{{size: {1 << 61}, scale: -1.5e+300, shape: [1, 2], seed: {1 << 63}}}]\n"
+    task = load(folder(tmp_path, LISTED.partition("tests:")[0] + listed))
+    assert from_spec(task.spec) == task and task.tolerance.relative == 1e-3
+
+
+BIG = (1 << 62) - 1
+DEFINITIONS: dict[str, dict[str, Any]] = {
+    "103 a list as an axis": {"inputs": {"x": {"shape": [["hidden"]], "dtype": "float32"}}},
+    "an object as an axis": {"outputs": {"y": {"shape": [{}], "dtype": "float32"}}},
+    "104 very many axes": {
+        "axes": {"n": {"type": "const", "value": (1 << 63) - 1}},
+        "inputs": {"x": {"shape": ["n"] * 40, "dtype": "float32"}},
+        "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+    },
+    "many axes": {
+        "axes": {"n": {"type": "const", "value": 2}},
+        "inputs": {"x": {"shape": ["n"] * 33, "dtype": "float32"}},
+        "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+    },
+    "large axes": {
+        "axes": {"n": {"type": "const", "value": BIG}},
+        "inputs": {"x": {"shape": [], "dtype": "float32"}},
+        "outputs": {"y": {"shape": ["n"] * 30, "dtype": "float32"}},
+    },
+    "a name that is no name": {
+        "axes": {"a b": {"type": "const", "value": 2}},
+        "inputs": {"x": {"shape": ["a b"], "dtype": "float32"}},
+        "outputs": {"y": {"shape": ["a b"], "dtype": "float32"}},
+    },
+    "very many inputs": {
+        "axes": {},
+        "inputs": {f"x{i}": {"shape": [], "dtype": "float32"} for i in range(300)},
+        "outputs": {"y": {"shape": [], "dtype": "float32"}},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DEFINITIONS)
+def test_a_definition_of_tensors_that_nothing_holds(case: str, tmp_path: Path) -> None:
+    refusal(write(tmp_path / "own.json", json.dumps(DEFINITION | DEFINITIONS[case])))
+
+
+def test_a_workload_of_tensors_that_nothing_holds(tmp_path: Path) -> None:
+    path = write(tmp_path / "own.json", json.dumps(DEFINITION))
+    write(tmp_path / "own.jsonl", json.dumps({"axes": {"batch": BIG}}))
+    assert "GiB" in refusal(path).what
+    write(tmp_path / "own.jsonl", json.dumps({"axes": {"batch": 1 << 30}}))
+    task = load(path)
+    assert from_spec(task.spec) == task and task.least_bytes(task.workloads[0].sizes) > 1 << 30
+
+
+def test_a_run_of_tensors_that_nothing_holds(tmp_path: Path) -> None:
+    write(tmp_path / "own.jsonl", json.dumps({"axes": {"batch": 4}}))
+    spec = load(write(tmp_path / "own.json", json.dumps(DEFINITION))).spec
+    for workload in spec["workloads"]:
+        workload["sizes"]["batch"] = 1 << 62
+    spec["inputs"][0]["shape"] = ["batch"] * 32
+    with pytest.raises(ValueError, match="shape"):
+        from_spec(spec)
+    spec["inputs"][0] |= {"shape": [], "dtype": "float12"}
+    with pytest.raises(ValueError, match="type"):
+        from_spec(spec)
+
+
+@pytest.mark.parametrize("path", ["", ".", "./", "a\0.py", "a\nb.py", "no-name.py", "in/for.py/1.py"])
+def test_a_solution_in_what_is_no_file(path: str, tmp_path: Path) -> None:
+    """105"""
+    write(tmp_path / "own.jsonl", json.dumps({"axes": {"batch": 4}}))
+    task = load(write(tmp_path / "own.json", json.dumps(DEFINITION)))
+    told = json.loads(solution(TIMES, "HELP = 1\n", entry_point=f"{path}::run"))
+    told["sources"].append({"path": path, "content": TIMES})
+    with pytest.raises(BadSolution, match=r"names no file|cannot be imported"):
+        module_of(json.dumps(told), task)
+    told["spec"]["entry_point"], told["sources"][-1]["path"] = "own/part.py::run", "own/part.py"
+    assert "from own.part import run" in module_of(json.dumps(told), task)
+
+
+def cached(path: Path, **changes: Any) -> Path:
+    path.write_text(json.dumps(world.cache() | changes))
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"kernel_name": ["tiny"]}, id="107 a list as a name"),
+        pytest.param({"device_name": {"name": "Some GPU"}}, id="107 an object as a name"),
+        pytest.param({"kernel_name": "tiny\nerror: none"}, id="lines as a name"),
+        pytest.param({"device_name": "x" * 2000}, id="a long name"),
+        pytest.param({"tune_params": world.VALUES | {"fixed": [7, None]}}, id="a value that is nothing"),
+        pytest.param({"tune_params": world.VALUES | {"fixed": [7, "x" * 2000]}}, id="a long text as a value"),
+    ],
+)
+def test_a_space_of_odd_names_and_values(changes: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(spaces.BadSpace):
+        spaces.read(cached(tmp_path / "tiny.json", **changes))
+    assert len(spaces.read(cached(tmp_path / "tiny.json")))
+
+
+@pytest.mark.parametrize("time_ms", [5e-324, 1e-10, 2e12, 9e19])
+@pytest.mark.parametrize("as_table", [False, True])
+def test_a_time_that_no_kernel_takes(time_ms: float, as_table: bool, tmp_path: Path) -> None:
+    """106"""
+    if as_table:
+        path = world.write_table(tmp_path)
+        rows = [row | {"time_ms": row["time_ms"] and time_ms} for row in pq.read_table(path).to_pylist()]
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        cache = world.cache()["cache"]
+        cache["32,2,1,7"]["time"] = time_ms
+        path = cached(tmp_path / "tiny.json", cache=cache)
+    with pytest.raises(spaces.BadSpace, match=r"1e-09 to 1e\+12 ms"):
+        spaces.read(path)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([-1e308, 1e308, 0, 1], id="108 a span beyond all numbers"),
+        pytest.param([1, 2, 3, 1e308], id="a value beyond all others that is not used"),
+        pytest.param([0, 5e-324, 1e-320, 1e308], id="a span of next to nothing"),
+    ],
+)
+def test_values_of_parameters_far_apart(values: list[float]) -> None:
+    codes = np.arange(3)[:, None]
+    points = encode({"a": values}, codes)
+    assert np.isfinite(points.basis).all() and np.isfinite(points.features).all()
+    assert (points.features >= 0.0).all() and (points.features <= 1.0).all()
+    tuner = Tuner({"a": values}, codes)
+    for _ in codes:
+        tuner.tell(tuner.ask(), 1.0)
+
+
+def test_a_parameter_of_very_many_values() -> None:
+    """133"""
+    values = list(range(1, 2001))
+    began = time.process_time()
+    points = encode({"a": values}, np.arange(len(values))[:, None])
+    assert time.process_time() - began < 10
+    few = encode({"a": values[:200]}, np.arange(200)[:, None])
+    assert np.allclose(few.basis @ few.basis.T, _matern(few.features[:, 0], values[:200]), atol=1e-3)
+    inner = points.basis[::100] @ points.basis[::100].T
+    assert np.allclose(inner, _matern(points.features[:, 0], values)[::100, ::100], atol=0.02)
+
+
+def _matern(place: Any, values: list[int]) -> Any:
+    """The mean of the kernels over the places of values, over how often they halve and over powers of two."""
+    halved = np.array([min(5, (n & -n).bit_length() - 1) for n in values]) / 5.0
+    power = np.array([n & (n - 1) == 0 for n in values]) / 1.0
+    kernels = []
+    for each in (place, halved, power):
+        distance = np.sqrt(5.0) * np.abs(each[:, None] - each[None, :]) / 0.5
+        kernels.append((1.0 + distance + distance**2 / 3.0) * np.exp(-distance))
+    return np.mean(kernels, axis=0)
