@@ -6,6 +6,7 @@ The numbers in the ids of cases and in docstrings are those of the attempts; cas
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from foretell import received_table
 from foretell.kernels.replay import spaces
 from foretell.kernels.tasks import from_spec, load
 from foretell.kernels.tasks.solution import BadSolution, module_of
 from foretell.kernels.tune.encode import encode
 from foretell.kernels.tune.tuner import Tuner
+from foretell.received_pages import unpacked
+from foretell.received_table import BadParquet, read_rows, read_table
 from tests.kernels.replay import world
 from tests.kernels.tasks.test_flashinfer import DEFINITION, TIMES, solution
 from tests.kernels.tasks.test_sources import LISTED, REFERENCE, folder, refusal, write
@@ -217,3 +221,110 @@ def _matern(place: Any, values: list[int]) -> Any:
         distance = np.sqrt(5.0) * np.abs(each[:, None] - each[None, :]) / 0.5
         kernels.append((1.0 + distance + distance**2 / 3.0) * np.exp(-distance))
     return np.mean(kernels, axis=0)
+
+
+def _forged(path: Path, **stated: int) -> Path:
+    """The file with other numbers in its footer: `num_values` or `total_uncompressed_size` of its first column."""
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    names = ("num_values", "total_uncompressed_size")
+    before, after = b"", b""
+    for name in names:
+        number = _varint(2 * getattr(chunk, name))
+        before += b"\x16" + number
+        after += b"\x16" + (_varint(2 * stated[name], len(number)) if name in stated else number)
+    data = path.read_bytes()
+    assert data.count(before) == 1
+    path.write_bytes(data.replace(before, after))
+    forged = pq.read_metadata(path).row_group(0).column(0)
+    assert all(getattr(forged, name) == number for name, number in stated.items())
+    return path
+
+
+def _varint(value: int, length: int = 1) -> bytes:
+    digits = []
+    while value or len(digits) < length:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*digits[:-1], digits[-1] & 127])
+
+
+@pytest.mark.parametrize("codec", ["snappy", "zstd", "none"])
+def test_a_footer_that_tells_less_than_there_is(codec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """109"""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": ["x" * (1 << 16)] * 4096}), path, compression=codec)
+    _forged(path, total_uncompressed_size=100)
+    monkeypatch.setattr(received_table, "FEW_BYTES", 1 << 22)
+    steps: list[int] = []
+    step = received_table._step
+    monkeypatch.setattr(received_table, "_step", lambda *of: steps.append(step(*of)) or steps[-1])
+    before = pa.total_allocated_bytes()
+    with pytest.raises(BadParquet, match="too large"):
+        read_rows(path)
+    most = received_table._most_bytes(path)
+    assert steps == [most // _whole(path)[0]] and steps[0] < 200
+    assert pa.total_allocated_bytes() - before < most
+
+
+def _whole(path: Path) -> tuple[int, int]:
+    """The bytes and values of the first column by its pages."""
+    metadata = pq.read_metadata(path)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        found = [unpacked(descriptor, metadata.row_group(i).column(0)) for i in range(metadata.num_row_groups)]
+    finally:
+        os.close(descriptor)
+    return sum(each.size for each in found), sum(each.values for each in found)
+
+
+def test_a_footer_that_tells_of_fewer_values(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [[None] * 3_000_000]}), path, compression="zstd", row_group_size=1)
+    with pytest.raises(BadParquet, match="values"):
+        read_table(_forged(path, num_values=1))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(lambda: pa.array([None] * 4096, pa.binary(1 << 20)), id="of a great length"),
+        pytest.param(
+            lambda: pa.array([["x" * 1000]] * 9, pa.list_(pa.dictionary(pa.int32(), pa.string()))), id="shared"
+        ),
+    ],
+)
+def test_values_that_take_more_than_their_file_has(column: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": column()}), tmp_path / "t.parquet")
+    with pytest.raises(BadParquet, match=r"too large|share texts"):
+        read_table(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("page_version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["snappy", "zstd", "none"])
+def test_pages_tell_what_an_honest_footer_does(page_version: str, codec: str, tmp_path: Path) -> None:
+    path, rows = tmp_path / "t.parquet", 5000
+    table = pa.table({"a": [f"{i % 700} {'x' * (i % 40)}" if i % 5 else None for i in range(rows)]})
+    pq.write_table(
+        table, path, row_group_size=2000, data_page_size=4096, data_page_version=page_version, compression=codec
+    )
+    metadata = pq.read_metadata(path)
+    stated = sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
+    size, values = _whole(path)
+    assert values == rows and 0.9 * stated < size <= stated
+    assert read_table(path) == table
+
+
+def test_pages_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": list(range(1000))}), path, use_dictionary=False)
+    whole = path.read_bytes()
+    for first in (
+        b"\x00",
+        b"\xff" * 40,
+        b"\x15\x00\x15\xff\xff\xff\xff\x0f\x15\x00\x00",
+        b"\x0c" * 40,
+        b"\x08" + b"\xff" * 12,
+    ):
+        path.write_bytes(whole[:4] + first + whole[4 + len(first) :])
+        with pytest.raises(BadParquet, match="can be read"):
+            read_table(path)
