@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 import os
 import time
+import tracemalloc
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,17 @@ import numpy as np
 import pytest
 
 from foretell import received_table
+from foretell.gui.trace import FILE, TraceWriter
 from foretell.kernels.replay import spaces
+from foretell.kernels.store import Journal, JournalDamaged, StoreError, read_journal
+from foretell.kernels.store import journal as journals
+from foretell.kernels.store import lines as journal_lines
 from foretell.kernels.tasks import from_spec, load
 from foretell.kernels.tasks.solution import BadSolution, module_of
 from foretell.kernels.tune.encode import encode
 from foretell.kernels.tune.tuner import Tuner
+from foretell.received import BadFile
+from foretell.received_arrays import read_arrays
 from foretell.received_pages import unpacked
 from foretell.received_table import BadParquet, read_rows, read_table
 from tests.kernels.replay import world
@@ -328,3 +337,98 @@ def test_pages_that_are_none(tmp_path: Path) -> None:
         path.write_bytes(whole[:4] + first + whole[4 + len(first) :])
         with pytest.raises(BadParquet, match="can be read"):
             read_table(path)
+
+
+@pytest.mark.parametrize(
+    "checked",
+    [pytest.param(True, id="110 with its checksum"), pytest.param(False, id="111 without")],
+)
+@pytest.mark.parametrize("read", [read_journal, Journal.open, journals.read_moments])
+def test_a_line_without_end(read: Any, checked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "MOST_LINE_BYTES", 1 << 20)
+    size = 64 << 20
+    with (tmp_path / journals.JOURNAL_NAME).open("wb") as file:
+        file.truncate(size)
+        if checked:
+            file.seek(size)
+            file.write(b',"crc":"%08x"}\n' % zlib.crc32(bytes(size)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(JournalDamaged, match="bytes"):
+            read(tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_lines_that_are_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "MOST_LINE_BYTES", 1 << 12)
+    with Journal.open(tmp_path, clock=lambda: 1.5) as journal:
+        journal.append("tick", {"text": "x" * 4000})
+        with pytest.raises(StoreError, match="4096"):
+            journal.append("tick", {"text": "x" * 5000})
+        journal.append("tock", {})
+    assert [entry.event for entry in read_journal(tmp_path).entries] == ["tick", "tock"]
+    assert journals.read_moments(tmp_path) == [(1.5, "tick"), (1.5, "tock")]
+
+
+def test_a_line_of_very_many_values(tmp_path: Path) -> None:
+    line = journal_lines.encode({"n": 0, "t": 1.0, "event": "tick", "payload": {"a": [0] * (1 << 20)}})
+    (tmp_path / journals.JOURNAL_NAME).write_bytes(line)
+    with pytest.raises(JournalDamaged, match="values"):
+        read_journal(tmp_path)
+
+
+@pytest.mark.parametrize("moment", ["1e999", "1.2.3", "e", "-1"])
+def test_a_moment_that_is_none(moment: str, tmp_path: Path) -> None:
+    body = b'{"n":0,"t":%s,"event":"tick","payload":{}' % moment.encode()
+    (tmp_path / journals.JOURNAL_NAME).write_bytes(b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body)))
+    with pytest.raises(JournalDamaged):
+        journals.read_moments(tmp_path)
+
+
+def test_a_trace_of_one_line(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"{}\n{}\n" + bytes(16 << 20))
+    tracemalloc.start()
+    try:
+        with TraceWriter(tmp_path) as trace:
+            assert (tmp_path / FILE).read_bytes() == b"{}\n{}\n"
+            trace.append("end", {})
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert (tmp_path / FILE).read_bytes().count(b"\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        pytest.param("|S0", "(300000000,)", id="143"),
+        pytest.param("<U0", "(300000000,)", id="texts"),
+        pytest.param("|V0", "(300000000,)", id="nothing"),
+        pytest.param("|V8", "(1,)", id="anything"),
+        pytest.param("<M8[s]", "(1,)", id="dates"),
+        pytest.param("<f8", "(0, 1000000000)", id="a great side"),
+        pytest.param("<f8", "(2,)", id="more than its file"),
+    ],
+)
+def test_an_array_of_values_that_take_no_bytes(kind: str, shape: str, tmp_path: Path) -> None:
+    said = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(said).to_bytes(2, "little") + said.encode() + bytes(8)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as packed:
+        packed.writestr("roots.npy", content)
+    with pytest.raises(BadFile):
+        read_arrays(tmp_path / "a.npz")
+
+
+def test_arrays_of_honest_files(tmp_path: Path) -> None:
+    arrays = {
+        "a": np.arange(3),
+        "b": np.zeros((0, 9)),
+        "c": np.array(["x", "yz"]),
+        "d": np.array(1.5),
+        "e": np.eye(2).T,
+    }
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    found = read_arrays(tmp_path / "a.npz")
+    assert all(np.array_equal(found[name], array) for name, array in arrays.items())
