@@ -18,7 +18,19 @@ import numpy as np
 import pytest
 
 from foretell import received_table
+from foretell.belief import Forecast
+from foretell.cli import forecast as verb
+from foretell.cli import output
+from foretell.cli.errors import Problem
+from foretell.forecasting import Prediction
 from foretell.gui.trace import FILE, TraceWriter
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.devices import described
+from foretell.kernels.forecast import recorded as recorded_as
+from foretell.kernels.library import get
+from foretell.kernels.program import Program
+from foretell.kernels.record import apart
+from foretell.kernels.record.refusal import Reason, Recording, Refusal
 from foretell.kernels.replay import spaces
 from foretell.kernels.store import Journal, JournalDamaged, StoreError, read_journal
 from foretell.kernels.store import journal as journals
@@ -432,3 +444,41 @@ def test_arrays_of_honest_files(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "a.npz", **arrays)
     found = read_arrays(tmp_path / "a.npz")
     assert all(np.array_equal(found[name], array) for name, array in arrays.items())
+
+
+FORGED = "it broke\n\n\x1b[2Kx9.99  mine.py\u2028  1 % chance\r\tthat it fails" + "\nx3.00  mine.py" * 2000
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason is not Reason.BUILD])
+def test_a_refusal_is_one_line(reason: Reason) -> None:
+    shown = apart._shown(Refusal(reason, FORGED), None)
+    assert shown.reason is reason and len(shown.sentence.splitlines()) == 1
+    assert shown.sentence.isprintable() and shown.sentence.startswith("it broke")
+
+
+def _show(reason: Reason, path: Path) -> None:
+    """Print the forecast of a candidate whose recorder answered so."""
+    task, device = get("softmax", "gpu"), described("h200")
+    recorded = recorded_as.verdict(
+        Recording(Program("", {}, (), (), (), (), (), (), (), {})), Recording(refusal=Refusal(reason, FORGED))
+    )
+    build = recorded_as.build_of(Recording(), recorded, device)
+    candidate = Candidate("softmax", "triton", "x = 1\n")
+    said = Forecast.from_normal(0.0, 1.0, 0.99)
+    verb._show_failed(path, Prediction(task, device, candidate, said, "program", 0, build, recorded))
+
+
+@pytest.mark.parametrize("reason", [Reason.BUILD, Reason.FAILED])
+def test_a_forged_refusal_passes_for_no_line_of_a_forecast(reason: Reason, capsys: pytest.CaptureFixture[str]) -> None:
+    _show(reason, Path("mine.py"))
+    head, first, *rest = capsys.readouterr().out.rstrip().splitlines()
+    assert head.startswith("cannot run") and first.startswith(f"  {reason}: it broke")
+    assert rest and all(each.startswith("  | ") for each in rest)
+
+
+def test_what_is_printed_of_foreign_texts_is_on_one_line() -> None:
+    assert output.line(FORGED).isprintable() and output.line("a\n\tb\u2029c\x1b") == "a  bc"
+    assert output.line("a  b \u00e4") == "a  b \u00e4"
+    assert output.marked("[bold]{}[/]\n{}", "a\nb", "c\nd").plain == "a b\nc d"
+    told = str(Problem("no\n  do: rm", "one\nline", "this\nthat"))
+    assert told.splitlines() == ["error: no   do: rm", "  expected: one line", "  do:       this that"]
