@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from foretell.received import BadFile, TooLarge, open_plain
 MOST_BYTES = 1 << 30  # unpacked
 FEW_BYTES, TIMES_FILE = 64 << 20, 50  # unpacked, of a file of this size
 MOST_MEMBERS = 10_000
+_MAGIC = np.lib.format.MAGIC_PREFIX
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_KINDS = "biufcSU"  # of values: truth values, numbers and texts
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # as NumPy writes them; others unpack to a million times as much
 
 
@@ -37,6 +41,8 @@ def read_arrays(path: Path, most_bytes: Mapping[str, int] | None = None) -> dict
                     bound = (most_bytes or {}).get(member.filename.removesuffix(".npy"), most)
                     if member.file_size > bound:
                         raise BadFile(f"{path} has {member.file_size} bytes of {member.filename[:40]}")
+                    with packed.open(member) as content:
+                        _check_header(content, member.file_size, path)
             file.seek(0)
             with np.load(file, allow_pickle=False) as arrays:
                 found = dict(arrays)
@@ -50,3 +56,19 @@ def read_arrays(path: Path, most_bytes: Mapping[str, int] | None = None) -> dict
     if not all(isinstance(array, np.ndarray) for array in found.values()):
         raise BadFile(f"{path} holds something else than arrays")
     return found
+
+
+def _check_header(content: IO[bytes], size: int, path: Path) -> None:
+    """BadFile unless this begins as an array does that is as large as its file: values that take no bytes are refused.
+
+    The sides of an array without values count as well: they are those of what is made from it.
+    """
+    if content.read(len(_MAGIC)) != _MAGIC:
+        raise BadFile(f"{path} holds something else than arrays")
+    version = tuple(content.read(2))
+    if version not in _HEADERS:
+        raise BadFile(f"{path} holds an array in a form that has no numbers or texts")
+    shape, _, kind = _HEADERS[version](content)
+    values = math.prod(max(1, side) for side in shape)
+    if kind.kind not in _KINDS or not kind.itemsize or values * kind.itemsize > max(size, FEW_BYTES * (0 in shape)):
+        raise BadFile(f"{path} holds an array of {values:.3g} values of the type {kind.str}, of which it has no bytes")

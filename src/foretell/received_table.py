@@ -1,9 +1,10 @@
 """Parquet tables that may have come from someone else: read within bounds and checked, or refused by BadParquet.
 
 A small file may hold very many rows, one long text many times over or lists without end; so each column is read
-by itself, in steps that its size in the file allows. Of all of them no more is kept than MOST_BYTES, or in a smaller
-file FEW_BYTES and TIMES_FILE of it, nor more values than FEW_VALUES and VALUES_PER_BYTE of the file: each takes some
-200 bytes once it is an object of Python's. Equal texts of a column become one object.
+by itself, in steps that its size in the file allows: that of its pages, for the footer may say anything. Of all of them
+no more is kept than MOST_BYTES, or in a smaller file FEW_BYTES and TIMES_FILE of it, nor more values than FEW_VALUES
+and VALUES_PER_BYTE of the file: each takes some 200 bytes once it is an object of Python's. Equal texts of a column
+become one object.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from foretell.extras import require
 from foretell.received import BadFile, open_plain
 from foretell.received_limits import size_of, within_limits
+from foretell.received_pages import unpacked
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 1 << 30
 FEW_BYTES, TIMES_FILE = 64 << 20, 50  # honest tables unpack to some twenty times their size
@@ -43,12 +45,11 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
         absent = [name for name in names if name not in _names(file, path)]
         if absent:
             raise BadParquet(f"{path} lacks {', '.join(absent)}")
-        if sum(chunk.num_values for name in names for chunk in _chunks(file.metadata, name)) > _most_values(path):
-            raise _too_large(path)
+        sizes = _sizes(file, names, path)
         found, held = [], 0
         for name in names:
             pieces = []
-            for batch in file.iter_batches(_step(file.metadata, name, path), columns=[name]):
+            for batch in file.iter_batches(_step(sizes[name], path), columns=[name]):
                 column = batch.column(0)
                 if arrow.types.is_dictionary(column.type):  # as pandas writes texts of a few kinds
                     column = column.dictionary_decode()
@@ -130,19 +131,49 @@ def _names(file: Any, path: Path) -> list[str]:
     return names
 
 
-def _step(metadata: Any, name: str, path: Path) -> int:
+def _sizes(file: Any, names: Sequence[str], path: Path) -> dict[str, int]:
+    """The bytes of each of these columns in the file, unpacked; BadParquet if one has too many or all too many values.
+
+    Values of a fixed length take it even where there are none, and texts within lists and structs are not shared.
+    """
+    lengths = [max(0, file.schema.column(i).length) for i in range(len(file.schema))]
+    sizes, values = dict.fromkeys(names, 0), 0
+    descriptor = open_plain(path.resolve())
+    try:
+        for name in names:
+            if _is_nested_dictionary(file.schema_arrow.field(name).type):
+                raise BadParquet(f"{path} has the column {name} of lists or structs that share texts")
+            for index, chunk in _chunks(file.metadata, name):
+                found = unpacked(descriptor, chunk)
+                values += found.values
+                sizes[name] += found.size
+                if values > _most_values(path):
+                    raise _too_large(path)
+                if max(sizes[name], found.values * lengths[index]) > _most_bytes(path):
+                    raise _too_large(path)
+    finally:
+        os.close(descriptor)
+    return sizes
+
+
+def _step(stored: int, path: Path) -> int:
     """How many rows of a column can be read at once, though each may hold as much as all of it does in the file."""
-    stored: int = sum(chunk.total_uncompressed_size for chunk in _chunks(metadata, name))
-    if stored > _most_bytes(path):
-        raise _too_large(path)
     return max(1, min(_STEP_ROWS, _most_bytes(path) // max(1, stored)))
 
 
-def _chunks(metadata: Any, name: str) -> list[Any]:
-    """What the file tells of each piece of a column."""
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
-    return [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{name}.")]
+def _chunks(metadata: Any, name: str) -> Iterator[tuple[int, Any]]:
+    """What the file tells of each piece of a column, with the place of its kind in the schema."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    for index, chunk in ((i, group.column(i)) for group in groups for i in range(group.num_columns)):
+        if f"{chunk.path_in_schema}.".startswith(f"{name}."):
+            yield index, chunk
+
+
+def _is_nested_dictionary(kind: Any, is_top: bool = True) -> bool:
+    types = require("pyarrow", "data").types
+    if types.is_dictionary(kind):
+        return not is_top or _is_nested_dictionary(kind.value_type, False)
+    return any(_is_nested_dictionary(kind.field(i).type, False) for i in range(kind.num_fields))
 
 
 def _most_bytes(path: Path) -> int:

@@ -11,7 +11,7 @@ import typer
 
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.options import count, time_limit_option
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.auditing import Audit
@@ -44,7 +44,7 @@ def audit(
     console = progress_console()
 
     def tell(task: str, tally: Tally) -> None:
-        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured  {task}", highlight=False)
+        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured  {line(task)}", highlight=False)
 
     found = measure_again(table, seconds=math.inf if seconds is None else seconds, rows=rows, report=tell)
     if out is not None:
@@ -69,7 +69,7 @@ def _show(path: Path, found: Audit) -> None:
     for name, part in {**summary["by data set"], "all": summary["all"]}.items():
         if part["compared"]:
             shown.add_row(
-                name or "(unnamed)", str(part["compared"]), times(part["claimed_geometric_mean"], sign="x"),
+                line(name) or "(unnamed)", str(part["compared"]), times(part["claimed_geometric_mean"], sign="x"),
                 times(part["measured_geometric_mean"], sign="x"), f"{part['median_ratio']:.2f}",
                 f"{part['faster_here_of_these']} of {part['claimed_faster']}",
             )  # fmt: skip
@@ -78,8 +78,8 @@ def _show(path: Path, found: Audit) -> None:
     console.print(f"\n{verdicts}", soft_wrap=True, highlight=False)
     for each in disagreements(found.rows, SHOWN):
         measured = each.measurement.speedup if each.measurement else None
-        line = f"  {each.claim.row or each.claim.problem}: claimed {times(each.claim.speedup, sign='x')} on"
-        console.print(f"{line} {each.claim.gpu}, measured {times(measured, sign='x')}", soft_wrap=True)
+        claimed = f"  {line(each.claim.row or each.claim.problem)}: claimed {times(each.claim.speedup, sign='x')} on"
+        console.print(f"{claimed} {line(each.claim.gpu)}, measured {times(measured, sign='x')}", soft_wrap=True)
     if found.left:
         again = command_line("audit", path)
         console.print(f"{found.left} are not measured yet; next: {again}", soft_wrap=True)

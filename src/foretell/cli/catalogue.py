@@ -9,7 +9,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.group import help_alone
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.output import AsJson, document, line, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.store import Catalogue, Row
@@ -156,9 +156,9 @@ def _show(rows: list[Row]) -> None:
     console = people()
     candidate = rows[-1].candidate
     origin = candidate.origin.kind
-    console.print(f"{candidate.id}  {candidate.task} in {candidate.language}, by {origin}")
+    console.print(line(f"{candidate.id}  {candidate.task} in {candidate.language}, by {origin}"))
     for group in _by_key(rows):
-        console.print(f"\n{group[0].device}")
+        console.print(f"\n{line(group[0].device)}")
         table = Table(box=None, padding=(0, 3, 0, 2), header_style="dim")
         for heading in ("measured", "status", "speedup", "95 % interval", "message"):
             table.add_column(heading)

@@ -10,7 +10,7 @@ import typer
 
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.options import time_limit_option
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.corpus.collect import Tally
@@ -56,7 +56,7 @@ def collect(
 
     def tell(task: str, tally: Tally) -> None:
         rate = tally.measured / max(tally.seconds, 1e-9)
-        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured, {rate:5.1f} per second  {task}")
+        console.print(f"{tally.seconds:7.1f} s {tally.measured:6} measured, {rate:5.1f} per second  {line(task)}")
 
     told: list[str] = []
 

@@ -16,7 +16,7 @@ from foretell.cli.corpus import no_corpus
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.group import help_alone
 from foretell.cli.options import CorpusFolder, Seed, count, natural, time_limit_option
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.corpus.plan import Item
@@ -127,7 +127,7 @@ def import_(
         left_out: list[str] = []
         counts = merge(folder, catalogues, left_out.append)
     for reason in left_out[:MOST_REASONS]:
-        progress_console().print(f"note: {reason}", soft_wrap=True)
+        progress_console().print(f"note: {line(reason)}", soft_wrap=True)
     if len(left_out) > MOST_REASONS:
         progress_console().print(f"note: {len(left_out) - MOST_REASONS} more are left out")
     if as_json:

@@ -52,11 +52,13 @@ class Problem:
     code: int = BAD_INPUT
 
     def __str__(self) -> str:
-        lines = [f"error: {self.what}"]
+        from foretell.cli.output import line
+
+        lines = [f"error: {line(self.what)}"]
         if self.expected:
-            lines.append(f"  expected: {self.expected}")
+            lines.append(f"  expected: {line(self.expected)}")
         if self.do:
-            lines.append(f"  do:       {self.do}")
+            lines.append(f"  do:       {line(self.do)}")
         return "\n".join(lines)
 
 
@@ -212,9 +214,9 @@ def _unforeseen(error: BaseException) -> Problem:
 
 
 def _note(text: str) -> None:
-    from foretell.cli.output import progress_console
+    from foretell.cli.output import line, progress_console
 
-    progress_console().print(f"note: {text}", soft_wrap=True)
+    progress_console().print(f"note: {line(text)}", soft_wrap=True)
 
 
 def show_problem(problem: Problem, as_json: bool) -> None:

@@ -14,7 +14,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
 from foretell.cli.options import MAX_RESAMPLES, Seed, count, natural
-from foretell.cli.output import AsJson, ProgressLines, document, people, progress_console
+from foretell.cli.output import AsJson, ProgressLines, document, line, people, progress_console
 from foretell.errors import note
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def evaluate(
             judged_on = {name: _limited(rows.pools(name, shown), limit, seed) for name in splits}
             chosen, known = _chosen(forecaster, rows, past)
         for warning in rows.warnings():
-            progress_console().print(f"warning: {warning}", style="yellow", soft_wrap=True)
+            progress_console().print(f"warning: {line(warning)}", style="yellow", soft_wrap=True)
         tellers = {name: _forecaster(name, known, seed) for name in chosen}
         results = []
         for part, pools in judged_on.items():

@@ -10,7 +10,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.options import ReferenceMs, Sizes, TaskOrProblem
-from foretell.cli.output import AsJson, document, people, progress_console
+from foretell.cli.output import AsJson, document, line, people, progress_console
 from foretell.cli.record import MOST_WORKLOADS
 
 
@@ -57,12 +57,7 @@ def explain(
         document(told.to_dict())
     else:
         console = people()
-        for line in told.lines():
-            console.print(_plain(line), soft_wrap=True)
+        for told_line in told.lines():
+            console.print(line(told_line), soft_wrap=True)
     if not told.runs or told.reference is None:
         raise typer.Exit(FAILED)
-
-
-def _plain(text: str) -> str:
-    """Foreign text without control characters."""
-    return "".join(char if char.isprintable() else " " for char in text)

@@ -13,7 +13,7 @@ from foretell.cli.errors import FAILED, plainly
 from foretell.cli.measure import Files
 from foretell.cli.messages import shown_lines
 from foretell.cli.options import ReferenceMs, Sizes, TaskOrProblem, forecaster_option
-from foretell.cli.output import AsJson, command_line, document, marked, of_file, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, marked, of_file, people, progress_console
 from foretell.forecasting import INTERVAL
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _warn(told: Told) -> None:
             continue
         because = f"{each.trouble}, {each.trouble_words}" if each.trouble_words else each.trouble
         text = f"no answer about {path} ({because}): what is told of it is the forecast of physics alone"
-        progress_console().print(f"warning: {text}", style="yellow", soft_wrap=True)
+        progress_console().print(f"warning: {line(text)}", style="yellow", soft_wrap=True)
 
 
 def _document(told: Told) -> dict[str, Any]:
@@ -215,13 +215,8 @@ def _show_recorded(told: Prediction) -> None:
     """What the recording showed, if it is worth a line."""
 
     if told.verdict is not None and told.verdict.sentence:
-        words = f"{told.verdict.finding}: {_line(told.verdict.sentence)}"
+        words = f"{told.verdict.finding}: {told.verdict.sentence}"
         people().print(marked("  [yellow]{}[/]", words), soft_wrap=True, highlight=False)
-
-
-def _line(text: str) -> str:
-    """Foreign text on one line, without control characters."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _show_one(path: Path, told: Forecast, basis: str) -> None:
@@ -279,8 +274,9 @@ def _show_failed(path: Path, told: Prediction) -> None:
     said = message.startswith("cannot run: ")
     head = "cannot run" if said else "does not build"
     console.print(marked("[red]{}[/]  {}  [dim]{} chance that it fails[/]", head, path, percent(told.p_fail)))
-    for line in shown_lines(of_file(message.removeprefix("cannot run: "), path)):
-        console.print(f"  {_line(line)}", soft_wrap=True)
+    first, *rest = shown_lines(of_file(message.removeprefix("cannot run: "), path)) or [""]
+    for text in (f"  {line(first)}", *(f"  | {line(each)}" for each in rest)):  # a log's lines pass for none of ours
+        console.print(text, soft_wrap=True)
     console.print()
 
 

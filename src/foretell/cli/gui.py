@@ -16,7 +16,7 @@ from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.group import help_alone
 from foretell.cli.options import Seed, finite
-from foretell.cli.output import AsJson, command_line, document, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.gui.judgement import Critic
@@ -126,7 +126,7 @@ def demo(
     console.print(told.goal, soft_wrap=True)
     console.print(told.words, soft_wrap=True)
     for fault in guard.faults:
-        console.print(f"{fault.where}: {fault.message}", style="dim", soft_wrap=True)
+        console.print(line(f"{fault.where}: {fault.message}"), style="dim", soft_wrap=True)
     console.print(str(path), soft_wrap=True)
     console.print(f"next  {command_line('gui', 'rescore', folder, '--critic', 'rules')}", style="dim", soft_wrap=True)
 

@@ -10,7 +10,7 @@ import typer
 from foretell.cli.errors import FAILED, plainly
 from foretell.cli.messages import shown_lines
 from foretell.cli.options import Sizes, TaskOrProblem
-from foretell.cli.output import AsJson, command_line, document, marked, of_file, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, marked, of_file, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.candidate import Candidate
@@ -101,8 +101,8 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
     name = str(path)
     if not outcome.ok:
         console.print(marked("[red]{}[/]  {}", KINDS[outcome.status], name))
-        for line in shown_lines(of_file(outcome.message, path)):
-            console.print(f"  {line}", soft_wrap=True)
+        for each in shown_lines(of_file(outcome.message, path)):
+            console.print(f"  {line(each)}", soft_wrap=True)
         console.print()
         return
     interval = f"95 % interval {times(outcome.low, sign='')} to {times(outcome.high, sign='')}"
@@ -128,7 +128,7 @@ def show_outcome(path: Path, outcome: Measurement) -> None:
             seconds(_median(t.reference_us) / 1e6),
             seconds(_median(t.candidate_us) / 1e6),
         )
-        table.add_row(t.workload, *row)
+        table.add_row(line(t.workload), *row)
     console.print(table)
     console.print()
 

@@ -28,6 +28,7 @@ __all__ = [
     "ProgressLines",
     "command_line",
     "document",
+    "line",
     "marked",
     "of_file",
     "people",
@@ -60,13 +61,18 @@ def shown(text: str) -> str:
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in _OBEYED)
 
 
+def line(text: object) -> str:
+    """Foreign text on one line: as `shown`, with a blank for each line break and tab."""
+    return shown(str(text)).replace("\n", " ").replace("\t", " ")
+
+
 def of_file(message: str, path: Path) -> str:
     """A compiler's message with the name of the user's file in the place of the name that the source had there."""
     return _COMPILED.sub(lambda match: f"{path.name}{match[1]}", message)
 
 
 def marked(template: str, *values: object) -> Text:
-    """The template with its styles (`[bold]{}[/] of {}`), each value in the place of a `{}`; values are plain text.
+    """The template with its styles (`[bold]{}[/] of {}`), each value in the place of a `{}`: plain text on one line.
 
     The consoles read no markup, so that this is the one place where it becomes styles.
     """
@@ -74,7 +80,7 @@ def marked(template: str, *values: object) -> Text:
     text, start, left = Text(), 0, list(values)
     while (place := template_text.plain.find("{}", start)) >= 0:
         value = left.pop(0)
-        inserted = value.copy() if isinstance(value, Text) else Text(str(value))
+        inserted = value.copy() if isinstance(value, Text) else Text(line(value))
         for span in template_text[place : place + 2].spans:
             inserted.stylize_before(span.style)
         text = text + template_text[start:place] + inserted

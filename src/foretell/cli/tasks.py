@@ -8,7 +8,7 @@ import typer
 
 from foretell.cli import names
 from foretell.cli.errors import BadInput, plainly
-from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, marked, people, progress_console
 
 if TYPE_CHECKING:
     from foretell.kernels.device import Device
@@ -132,7 +132,7 @@ def _device() -> Device | None:
     try:
         return detect_cpu()
     except NoCompiler as error:
-        progress_console().print(f"note: {error}; the roofline floor is left out")
+        progress_console().print(f"note: {line(error)}; the roofline floor is left out")
         return None
 
 

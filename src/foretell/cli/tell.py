@@ -10,7 +10,7 @@ import typer
 from foretell.cli import names
 from foretell.cli.errors import FAILED, BadInput, plainly
 from foretell.cli.options import RunName
-from foretell.cli.output import AsJson, command_line, document, marked, people, progress_console
+from foretell.cli.output import AsJson, command_line, document, line, marked, people, progress_console
 from foretell.cli.search import conclude
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _show_one(before: RunState, state: RunState, path: Path, candidate: Candidat
     aside = f"  {', '.join(notes)}" if notes else ""
     console.print(marked("[bold]{}[/]  [dim]{}{}[/]", path, short(candidate.id), aside), soft_wrap=True)
     if row["note"]:
-        console.print(f"  {row['note']}", soft_wrap=True)
+        console.print(f"  {line(row['note'])}", soft_wrap=True)
     if node is None:
         console.print()
         return
@@ -253,7 +253,7 @@ def _show_one(before: RunState, state: RunState, path: Path, candidate: Candidat
         told = f"{forecast_text(node, sign='x')}, {percent(node.forecast.p_fail)} chance that it fails"
         console.print(f"  forecast  {told}", soft_wrap=True)
         action = "audited" if node.audit else ACTIONS[node.action]
-        console.print(f"  decision  {action}: {node.reason}", soft_wrap=True)
+        console.print(f"  decision  {action}: {line(node.reason)}", soft_wrap=True)
     if node.measurement is not None:
         show_outcome(path, node.measurement)
     else:

@@ -28,6 +28,7 @@ from foretell.received import MOST_JSON_BYTES, inside, open_plain, parsed, read_
 
 FILE = "trace.jsonl"
 _PICTURES = "images"
+_READ_BYTES = 1 << 20
 _REMEMBERED = 8  # pictures that are not written a second time
 
 
@@ -57,11 +58,12 @@ class TraceWriter:
         descriptor = open_plain(self.folder / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self._file = os.fdopen(descriptor, "a+b")
         self._file.seek(0)
-        self._count = whole_bytes = 0
-        for line in self._file:
-            if line.endswith(b"\n"):
-                self._count += 1
-                whole_bytes += len(line)
+        self._count = whole_bytes = read_bytes = 0
+        while some := self._file.read(_READ_BYTES):  # no whole lines: there may be one as long as the file
+            self._count += some.count(b"\n")
+            if (last := some.rfind(b"\n")) >= 0:
+                whole_bytes = read_bytes + last + 1
+            read_bytes += len(some)
         self._file.truncate(whole_bytes)
 
     def append(self, event: str, data: Mapping[str, Any], pictures: Mapping[str, Pixels] | None = None) -> None:

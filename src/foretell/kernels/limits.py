@@ -17,6 +17,7 @@ class TaskLimits:
 
     A task that is read from its `spec` has `listed_tensors` inputs or outputs and `listed_sizes` sizes at most; the
     sides of all its tensors at all its workloads are `listed_sides` at most, of `side_characters` characters together.
+    No size reaches `size`.
     """
 
     call_timeout_s: float = 60.0
@@ -30,6 +31,7 @@ class TaskLimits:
     listed_sizes: int = 256
     listed_sides: int = 1 << 15
     side_characters: int = 1 << 18
+    size: int = 1 << 62
 
 
 TASK_LIMITS = TaskLimits()

@@ -88,8 +88,11 @@ def _answered(
 
 
 def _shown(refusal: Refusal, source: str | None) -> Refusal:
-    """A refusal fit to be shown: no control characters, and of a compiler's log nothing but its own words."""
-    text = refusal.sentence
+    """A refusal fit to be shown: no control characters, on one line but for a compiler's log.
+
+    Of that there is nothing but its own words.
+    """
     if refusal.reason is Reason.BUILD:
-        text = diagnostics(text, source or "")
-    return Refusal(refusal.reason, ends(plain(text), SENTENCE_CHARACTERS))
+        return Refusal(refusal.reason, ends(plain(diagnostics(refusal.sentence, source or "")), SENTENCE_CHARACTERS))
+    text = ends(" ".join(plain(refusal.sentence).split()), SENTENCE_CHARACTERS)
+    return Refusal(refusal.reason, " ".join(text.split()))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foretell.kernels.measurement import Status
+from foretell.kernels.typed import all_text
 from foretell.received import BadJson, listed, parsed, read_json, read_plain
 from foretell.received_table import read_columns
 
@@ -39,6 +40,8 @@ MOST_BYTES = 256 << 20  # of a cache file, unpacked
 MOST_VALUES = 2048  # of all parameters together: a tuner compares each with each
 MOST_PARAMETERS = 64
 MOST_CELLS = 1 << 25  # configurations times values, of which a tuner keeps a number each
+MOST_CHARACTERS = 1000  # of a name, and of a text that is a value
+LEAST_MS, MOST_MS = 1e-9, 1e12  # what a kernel may take: far less than a cycle, and decades
 # What files of others may lead to: they may hold anything.
 _NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, OSError, zlib.error)
 _NO_TIME = 1e20  # what early versions of Kernel Tuner wrote for any failure
@@ -80,9 +83,11 @@ class Space:
         worked = np.array([status is Status.OK for status in self.status], dtype=bool)
         if not worked.any():
             raise BadSpace(f"{self.name}: no configuration works")
-        if not np.array_equal(worked, self.time_ms > 0.0) or np.isinf(self.time_ms).any():
+        in_bounds = (self.time_ms >= LEAST_MS) & (self.time_ms <= MOST_MS)
+        if not np.array_equal(worked, in_bounds) or not np.array_equal(worked, ~np.isnan(self.time_ms)):
             raise BadSpace(
-                f"{self.name}: a configuration that is ok needs a finite time above zero, a failed one has none"
+                f"{self.name}: a configuration that is ok needs a time from {LEAST_MS:g} to {MOST_MS:g} ms, "
+                "a failed one has none"
             )
         if len(np.unique(self.codes, axis=0)) != len(self.codes):
             raise BadSpace(f"{self.name}: a configuration is there twice")
@@ -210,7 +215,14 @@ def _space(
     times: Sequence[float],
     status: tuple[Status, ...],
 ) -> Space:
+    for name in (*words, *parameters):
+        if not isinstance(name, str) or len(name) > MOST_CHARACTERS or not name.isprintable():
+            raise BadSpace(f"a name is {str(name)[:60]!r}, not a line of at most {MOST_CHARACTERS:,} characters")
+    if not all_text(restrictions):
+        raise BadSpace(f"{words[0]}: its restrictions are not texts")
     for name, values in parameters.items():
+        if any(not isinstance(value, Value) or len(str(value)) > MOST_CHARACTERS for value in values):
+            raise BadSpace(f"{words[0]}: a value of the parameter {name} is neither a number nor a short text")
         if any(isinstance(value, float) and not math.isfinite(value) for value in values):
             raise BadSpace(f"{words[0]}: a value of the parameter {name} is not finite")
     odd = next((time for time in times if type(time) not in (int, float)), None)

@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 
 from foretell.kernels.store import lines
 from foretell.kernels.store.details import Details
-from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StoreError
-from foretell.received import MOST_BYTES, open_plain, read_plain
+from foretell.kernels.store.errors import JournalDamaged, NoRun, RunBusy, StorageFailed, StoreError
+from foretell.received import MOST_BYTES, open_plain
 
 JOURNAL_NAME = "journal.jsonl"
 LOCK_NAME = "lock"
 _MEMBERS = {"n", "t", "event", "payload"}
 _HEAD = re.compile(rb'\{"n":\d+,"t":([0-9.e+-]+),"event":"(\w+)","payload":')
 _BUFFER_BYTES = 1 << 20
+MOST_LINE_BYTES = 64 << 20  # some times what the files of a task may have
 _END_OF_TIME_S = 253402300800.0  # the year 10000, which no calendar here reaches
 
 
@@ -89,12 +90,11 @@ def entries_of(run_dir: Path) -> Iterator[Entry]:
 
 def read_moments(run_dir: Path) -> list[tuple[float, str]]:
     """The time and name of each event of a run, without reading what happened in it; as `read_journal` otherwise."""
-    path = run_dir / JOURNAL_NAME
-    lines_ = _content(path).splitlines()
-    matches = [_HEAD.match(line) for line in lines_]
-    if not matches or not all(matches[:-1]):  # of another hand, or damaged
-        return [(entry.t, entry.event) for entry in read_journal(run_dir).entries]
-    return [(float(match[1]), match[2].decode()) for match in matches if match]
+    with suppress(FileNotFoundError, ValueError):
+        found = [_moment(line) for line in _lines(run_dir / JOURNAL_NAME)]
+        if found and None not in found:
+            return [moment for moment in found if moment]
+    return [(entry.t, entry.event) for entry in entries_of(run_dir)]  # of another hand, torn or damaged
 
 
 class Journal:
@@ -154,6 +154,8 @@ class Journal:
         if self._failed is not None:
             raise self._failed
         line = lines.encode(record)
+        if len(line) > MOST_LINE_BYTES:
+            raise StorageFailed(self.path, f"an event of {len(line)} bytes; at most {MOST_LINE_BYTES} are read again")
         with lines.uninterrupted():
             try:
                 self._size_bytes = lines.append(self._file, self.path, self._size_bytes, line, self._fsync)
@@ -192,23 +194,19 @@ class _Reader:
         self.unclosed = False
 
     def __iter__(self) -> Iterator[Entry]:
-        try:
-            descriptor = open_plain(self.path)
-        except FileNotFoundError:
-            return
-        with os.fdopen(descriptor, "rb", buffering=_BUFFER_BYTES) as file:
-            if os.fstat(descriptor).st_size > MOST_BYTES:
-                raise JournalDamaged(self.path, 1, f"the file has more than {MOST_BYTES} bytes")
-            for number, line in enumerate(file):
+        torn: Torn | None = None
+        with suppress(FileNotFoundError):
+            for number, line in enumerate(_lines(self.path)):
+                if torn is not None:
+                    raise JournalDamaged(self.path, torn.line, "its checksum does not match its text")
                 text = line.removesuffix(b"\n")
                 if not lines.is_whole(text):
-                    if file.read(1):
-                        raise JournalDamaged(self.path, number + 1, "its checksum does not match its text")
-                    self.torn = Torn(number + 1, len(line))
-                    return
+                    torn = Torn(number + 1, len(line))
+                    continue
                 yield _entry(self.path, number, text)
                 self.size_bytes += len(line)
                 self.unclosed = len(text) == len(line)
+        self.torn = torn
 
 
 def _entry(path: Path, number: int, text: bytes) -> Entry:
@@ -232,12 +230,26 @@ def _read(path: Path) -> Content:
     return Content(list(reader), reader.size_bytes, reader.torn, reader.unclosed)
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of a journal, none where there is no file; NotPlain where it is a link."""
-    try:
-        return read_plain(path)
-    except FileNotFoundError:
-        return b""
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a journal one by one; NotPlain where it is a link, JournalDamaged where it or a line is too long."""
+    descriptor = open_plain(path)
+    with os.fdopen(descriptor, "rb", buffering=_BUFFER_BYTES) as file:
+        if os.fstat(descriptor).st_size > MOST_BYTES:
+            raise JournalDamaged(path, 1, f"the file has more than {MOST_BYTES} bytes")
+        number = 0
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MOST_LINE_BYTES:
+                raise JournalDamaged(path, number, f"it has more than {MOST_LINE_BYTES} bytes")
+            yield line
+
+
+def _moment(line: bytes) -> tuple[float, str] | None:
+    """The time and name of the event of a line, if it begins as Foretell writes it."""
+    match = _HEAD.match(line)
+    if match is None or not _is_moment(float(match[1])):
+        return None
+    return float(match[1]), match[2].decode()
 
 
 def _is_moment(value: object) -> bool:

@@ -21,6 +21,7 @@ from foretell.kernels.store.errors import StorageFailed, StorageFull
 from foretell.received import NotText, parsed
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+MOST_VALUES = 1_000_000  # of a line
 _CRC_OPEN = b',"crc":"'
 _DETAILS_OPEN = b',"details":'
 _CRC_BYTES = len(_CRC_OPEN) + len(b'00000000"}')
@@ -80,7 +81,7 @@ def split(line: bytes) -> tuple[dict[str, Any], bytes | None]:
 
 def parse(text: str) -> dict[str, Any]:
     """The JSON object that is the text. Raises ValueError if there is none."""
-    record = parsed(text)
+    record = parsed(text, most_values=MOST_VALUES)
     if not isinstance(record, dict):
         raise ValueError("it is not a JSON object")
     return record

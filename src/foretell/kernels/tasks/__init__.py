@@ -21,6 +21,7 @@ from foretell.kernels.task import (
     Tolerance,
     Workload,
     evaluate_size,
+    tensor_bytes,
     unknown_flops,
 )
 from foretell.kernels.tasks import cpu, flashinfer, gpumode, kernelbench, module
@@ -34,6 +35,8 @@ from foretell.received_limits import SOURCE_MEMORY_BYTES, size_of, within_limits
 __all__ = ["BadTask", "Refusal", "from_spec", "is_path", "load", "of_run"]
 
 _TENSORS = ("inputs", "outputs")
+_MOST_BYTES = 1 << 128  # of a tensor: more than any machine has, and sums of them are still finite
+_NOT_A_SPEC = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 FORMS = (
     "a module with reference(*inputs) and inputs(seed), a KernelBench problem (class Model, get_inputs), a GPU MODE "
     "folder (reference.py with generate_input and ref_kernel, and task.yml) or a FlashInfer-Bench definition (JSON)"
@@ -72,11 +75,16 @@ def load(reference: str | Path, device: str = "cpu", sizes: Mapping[str, int] | 
 
 
 def _written(path: Path) -> Task:
-    """The task in a file or folder, whose texts can be kept in files again. Raises BadTask."""
+    """The task in a file or folder, which can be kept in files and read from them again. Raises BadTask."""
     try:
-        return _read(path)
+        task = _read(path)
     except NotText as error:
         raise BadTask(Refusal.NOT_READABLE, f"{path}: {error}", "texts of whole characters") from None
+    try:
+        from_spec(task.spec)
+    except _NOT_A_SPEC as error:
+        raise BadTask(Refusal.NOT_A_TASK, f"{path} is not a task: {error}", FORMS) from error
+    return task
 
 
 def _read(path: Path) -> Task:
@@ -117,7 +125,7 @@ def of_run(config: Mapping[str, Any], device: str) -> Task:
         return library.get(str(config["task"]), device)
     try:
         return from_spec(config["task_spec"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except _NOT_A_SPEC as error:
         what = f"the run's task is not one that was written by Foretell: {error!r}"
         raise BadTask(Refusal.NOT_READABLE, what, "a run's journal as Foretell wrote it") from error
 
@@ -175,13 +183,16 @@ def _check_work(spec: Mapping[str, Any], workloads: Sequence[Workload]) -> None:
 def _tensor(plain: Mapping[str, Any], workloads: Sequence[Workload]) -> Tensor:
     """A tensor of a spec; ValueError if it is not one that has a size and can be filled at every workload."""
     tensor = typed(Tensor(plain["name"], plain["dtype"], tuple(plain["shape"]), plain["fill"]))
+    if tensor.dtype not in ITEM_BYTES:
+        raise ValueError(f"the tensor {tensor.name} has a type that no tensor has")
     try:
         is_negative = any(side < 0 for workload in workloads for side in tensor.dims(workload.sizes))
+        is_huge = any(tensor_bytes(tensor, workload.sizes) > _MOST_BYTES for workload in workloads)
         can_be_filled = tensor.fill in FILLS or all(_index_bound(tensor, workload) > 0 for workload in workloads)
     except (SyntaxError, LookupError, ArithmeticError, RecursionError, MemoryError) as error:
         raise ValueError(f"the tensor {tensor.name} has no shape: {type(error).__name__}") from error
-    if tensor.dtype not in ITEM_BYTES or is_negative or not can_be_filled:
-        raise ValueError(f"the tensor {tensor.name} has a type, shape or fill that no tensor has")
+    if is_negative or is_huge or not can_be_filled:
+        raise ValueError(f"the tensor {tensor.name} has a shape or fill that no tensor has")
     return tensor
 
 

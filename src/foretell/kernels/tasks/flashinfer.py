@@ -18,8 +18,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from foretell.kernels.limits import TASK_LIMITS
-from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, unknown_flops
+from foretell.kernels.limits import PROGRAM, TASK_LIMITS
+from foretell.kernels.task import ITEM_BYTES, Task, Tensor, Tolerance, Workload, tensor_bytes, unknown_flops
+from foretell.kernels.tasks.module import check_names
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text
 from foretell.received import NotPlain, inside, open_plain
@@ -61,6 +62,8 @@ def from_definition(definition: Mapping[str, Any], entries: Sequence[Mapping[str
     if not workloads:
         what = f"there are no workloads of {name}, and its axes {_listed(axes, known)} have no value"
         raise BadTask(Refusal.NO_WORKLOADS, what, f"lines such as {_LIKE} in {name}.jsonl")
+    for workload in workloads:
+        _check_bytes((*inputs, *outputs), workload, name)
     timed, checked = _chosen(workloads)
     some = f" ({len(timed)} of {len(workloads)} workloads timed)" if len(timed) < len(workloads) else ""
     return Task(
@@ -152,10 +155,11 @@ def _axes(definition: Mapping[str, Any], name: str) -> dict[str, int | None]:
     axes: dict[str, int | None] = {}
     if isinstance(given, dict) and len(given) > MOST_AXES:
         raise BadTask(Refusal.NOT_A_TASK, f"{name} has {len(given)} axes", f"at most {MOST_AXES}")
+    check_names(given if isinstance(given, dict) else {}, f"the axes of {name}")
     for axis, about in (given if isinstance(given, dict) else {}).items():
         kind = about.get("type") if isinstance(about, dict) else None
         value = about.get("value") if kind == "const" else None
-        if kind not in ("const", "var") or (kind == "const" and (type(value) is not int or value < 0)):
+        if kind not in ("const", "var") or (kind == "const" and not _is_size(value)):
             what = f"the axis {axis} of {name} is neither constant with a value nor variable"
             raise BadTask(Refusal.NOT_A_TASK, what, '{"type": "const", "value": 64} or {"type": "var"}')
         axes[axis] = value
@@ -169,13 +173,20 @@ def _tensors(
     given = definition.get(group)
     if not isinstance(given, dict) or not given:
         raise BadTask(Refusal.NOT_A_TASK, f"{name} has no {group}", _FORM)
+    if len(given) > TASK_LIMITS.listed_tensors:
+        what = f"{name} has {len(given)} {group}"
+        raise BadTask(Refusal.TOO_LARGE, what, f"at most {TASK_LIMITS.listed_tensors}")
     tensors = []
     for tensor, about in given.items():
         shape, dtype = (about.get("shape"), about.get("dtype")) if isinstance(about, dict) else (None, None)
         if not isinstance(dtype, str) or dtype not in ITEM_BYTES:
             what = f"{tensor} of {name} has the type {dtype}"
             raise BadTask(Refusal.NOT_RUNNABLE, what, f"one of {', '.join(ITEM_BYTES)}")
-        if shape is not None and not (isinstance(shape, list) and all(axis in axes for axis in shape)):
+        if isinstance(shape, list) and len(shape) > PROGRAM.rank:
+            what = f"{tensor} of {name} has {len(shape)} axes"
+            raise BadTask(Refusal.TOO_LARGE, what, f"at most {PROGRAM.rank}")
+        named = isinstance(shape, list) and all(isinstance(axis, str) and axis in axes for axis in shape)
+        if shape is not None and not named:
             what = f"the shape of {tensor} of {name} names an axis that is not there"
             raise BadTask(Refusal.NOT_A_TASK, what, f"axes among {', '.join(axes)}")
         if group == "outputs" and shape is None:
@@ -194,7 +205,7 @@ def _workload(
     root: Path,
 ) -> Workload:
     sizes = {**known, **{axis: value for axis, value in entry["axes"].items() if axis in axes and axis not in known}}
-    if set(sizes) != set(axes) or not all(type(value) is int and value >= 0 for value in sizes.values()):
+    if set(sizes) != set(axes) or not all(map(_is_size, sizes.values())):
         what = f"a workload of {name} sets {_listed(entry['axes'], known)} of the axes {_listed(axes, known)}"
         raise BadTask(Refusal.NO_WORKLOADS, what, "a whole number for every variable axis")
     named = {tensor.name for tensor in inputs}
@@ -206,6 +217,18 @@ def _workload(
     variable = " ".join(f"{axis}={sizes[axis]}" for axis in axes if axis not in known)
     label = variable or " ".join(f"{axis}={value}" for axis, value in known.items())
     return Workload({axis: sizes[axis] for axis in axes}, {INPUTS: sources}, label)
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < TASK_LIMITS.size
+
+
+def _check_bytes(tensors: Sequence[Tensor], workload: Workload, name: str) -> None:
+    """Raises BadTask if a tensor has more bytes at a workload than any device's memory."""
+    for tensor in tensors:
+        if tensor_bytes(tensor, workload.sizes) > PROGRAM.buffer_bytes:
+            what = f"{tensor.name} of {name} has more than {PROGRAM.buffer_bytes >> 30} GiB at {workload.name[:200]}"
+            raise BadTask(Refusal.TOO_LARGE, what, "tensors that fit into a device's memory")
 
 
 def _source(about: Any, tensor: str, name: str, root: Path) -> dict[str, Any]:

@@ -8,12 +8,14 @@ there to import, for the reference and for submissions alike.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from foretell.kernels.limits import TASK_LIMITS
 from foretell.kernels.task import Task, Tolerance, Workload, unknown_flops
+from foretell.kernels.tasks.module import check_names, is_tolerance
 from foretell.kernels.tasks.refusal import BadTask, Refusal
 from foretell.kernels.tasks.texts import parsed, read_text
 from foretell.received import name_as_text
@@ -26,7 +28,11 @@ _NEVER = ("submission.py", "eval.py", FILE)  # of `files`: the candidate's place
 _MOST_VALUES = 10_000  # in an entry
 _MOST_CHARACTERS = 1 << 18  # of task.yml, aliases written out
 _MOST_FILES, _MOST_FILE_BYTES = 64, 16 << 20  # that `files` lists, and of all their texts together
+_MOST_WHOLE = 1 << 64
+_MOST_REASON = 300  # characters of why a text is not YAML
 _MATCH = "make_match_reference"
+# What YAML may make of a value that is not one of its type.
+_NOT_AS_EXPECTED = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def read(path: Path, source: str) -> Task:
@@ -79,8 +85,9 @@ def read_yaml(text: str, name: str) -> dict[str, Any]:
         if _written_out(node, {}) > _MOST_CHARACTERS:
             raise ValueError("its aliases stand for too much")
         content = yaml.SafeLoader("").construct_document(node) if node is not None else None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        what = f"{name} is not valid YAML: {' '.join(str(error).split())}"
+        _check_numbers(content)
+    except (yaml.YAMLError, *_NOT_AS_EXPECTED) as error:
+        what = f"{name} is not valid YAML: {' '.join(str(error).split())[:_MOST_REASON]}"
         raise BadTask(Refusal.NOT_READABLE, what, "a task.yml as GPU MODE has it") from error
     if not isinstance(content, dict):
         raise BadTask(Refusal.NOT_READABLE, f"{name} is not a mapping", "a task.yml as GPU MODE has it")
@@ -102,6 +109,19 @@ def _written_out(node: Any, known: dict[int, int]) -> int:
     return known[id(node)]
 
 
+def _check_numbers(content: Any) -> None:
+    """Raises ValueError if a whole number in plain values, or in their names, is beyond 64 bits."""
+    waiting = [content]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += (*each, *each.values())
+        elif isinstance(each, list | tuple | set):
+            waiting += each
+        elif isinstance(each, int) and abs(each) >= _MOST_WHOLE:
+            raise ValueError("it holds a whole number beyond 64 bits")
+
+
 def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workload, ...]:
     """The entries of a group, each once: those that differ in their seeds only are the same workload."""
     entries = about.get(group) or []
@@ -114,11 +134,16 @@ def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
     found: list[Workload] = []
     for entry in entries:
         given = {str(key): value for key, value in entry.items() if key != "seed"}
+        check_names(given, f"an entry of {group!r} in {LISTED} of {name}")
         sizes = {key: value for key, value in given.items() if type(value) is int}
         others = {key: value for key, value in given.items() if type(value) is not int}
+        if any(abs(size) >= TASK_LIMITS.size for size in sizes.values()):
+            what = f"an entry of {group!r} in {LISTED} of {name} has a size of very many digits"
+            raise BadTask(Refusal.NO_WORKLOADS, what, "sizes of arrays")
         if not _is_plain(others):
             what = f"an entry of {group!r} in {LISTED} of {name} has a value that is not plain"
-            raise BadTask(Refusal.NO_WORKLOADS, what, "numbers, texts, and lists of those, at most some thousands")
+            expected = "finite numbers, texts, and lists of those, at most some thousands"
+            raise BadTask(Refusal.NO_WORKLOADS, what, expected)
         workload = Workload(sizes, others, "" if given else "as published")
         if workload not in found:
             found.append(workload)
@@ -126,7 +151,7 @@ def _workloads(about: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is numbers and texts in lists and dicts, and not too many: aliases may make it endless."""
+    """Whether a value is finite numbers and texts in lists and dicts, and not too many: aliases may make it endless."""
     waiting, seen = [value], 0
     while waiting:
         each = waiting.pop()
@@ -135,7 +160,10 @@ def _is_plain(value: Any) -> bool:
             waiting += each
         elif isinstance(each, dict) and all(isinstance(key, str) for key in each):
             waiting += each.values()
-        elif not (each is None or isinstance(each, bool | int | float | str)):
+        elif isinstance(each, float):
+            if not math.isfinite(each):
+                return False
+        elif not (each is None or isinstance(each, bool | int | str)):
             return False
         if seen > _MOST_VALUES:
             return False
@@ -154,11 +182,18 @@ def _beside(about: Mapping[str, Any], folder: Path) -> dict[str, str]:
     if isinstance(entries, list) and len(entries) > _MOST_FILES:
         raise BadTask(Refusal.NOT_A_TASK, f"{LISTED} of {folder} lists {len(entries)} files", f"at most {_MOST_FILES}")
     for entry in entries if isinstance(entries, list) else ():
-        name, source = (str(entry.get(key, "")) for key in ("name", "source")) if isinstance(entry, dict) else ("", "")
+        name, source = (entry.get("name"), entry.get("source")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(source, str) or not source.endswith(".py"):
+            continue
         if name in _NEVER or not name.endswith(".py") or not name.removesuffix(".py").isidentifier():
             continue
-        path = (folder / source).resolve()
-        if not source.endswith(".py") or not path.exists():
+        try:
+            path = (folder / source).resolve()
+            is_there = path.exists()
+        except (OSError, ValueError, RuntimeError):  # for names that no file can have, and links in a circle
+            what = f"{LISTED} of {folder} lists {source[:200]!r}, which names no file"
+            raise BadTask(Refusal.NOT_FOUND, what, "files in the folder or right beside it") from None
+        if not is_there:
             continue
         if not path.is_relative_to(folder.resolve()) and path.parent != folder.resolve().parent:
             what = f"{LISTED} of {folder} lists {source}, which lies elsewhere"
@@ -186,8 +221,11 @@ def _tolerance(source: str, name: str) -> Tolerance:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == _MATCH:
             given = {word.arg: word.value for word in node.keywords}
             try:
-                relative, absolute = (float(ast.literal_eval(given[key])) for key in ("rtol", "atol"))
-            except (KeyError, ValueError, TypeError):
+                limits = [ast.literal_eval(given[key]) for key in ("rtol", "atol")]
+            except (KeyError, ValueError, TypeError, RecursionError, MemoryError):
                 return TOLERANCE
-            return Tolerance(relative, absolute, "what the problem's own check accepts")
+            if not all(map(is_tolerance, limits)):
+                what = f"the rtol and atol of {_MATCH} in {name} are not two numbers"
+                raise BadTask(Refusal.NOT_A_TASK, what, "such as rtol=1e-3, atol=1e-5")
+            return Tolerance(float(limits[0]), float(limits[1]), "what the problem's own check accepts")
     return TOLERANCE

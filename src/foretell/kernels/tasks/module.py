@@ -26,7 +26,6 @@ CPP_FILE = "reference.cpp"
 GPU_TOLERANCE = Tolerance(1e-2, 1e-2, "the default of modules that set none: what KernelBench accepts")
 CPU_TOLERANCE = Tolerance(1e-3, 1e-5, "the default of modules that set none: float32 sums in any order")
 ONLY = Workload(label="as given")
-_LARGEST = 1 << 62  # of sizes and tolerances
 MOST_NAMES, MOST_CHARACTERS = 64, 64  # in a workload, in a name
 _FORM = "a module with reference(*inputs) and inputs(seed)"
 
@@ -99,10 +98,10 @@ def _workloads(given: Mapping[str, Any], group: str, name: str) -> tuple[Workloa
         )
     found: list[Workload] = []
     for entry in entries:
-        _check_names(entry, f"a workload of {name}")
+        check_names(entry, f"a workload of {name}")
         check_plain(entry, f"a workload of {name}")
         sizes = {key: value for key, value in entry.items() if type(value) is int}
-        if any(abs(size) >= _LARGEST for size in sizes.values()):
+        if any(abs(size) >= TASK_LIMITS.size for size in sizes.values()):
             raise BadTask(Refusal.NOT_A_TASK, f"{group} of {name} has a size of very many digits", "sizes of arrays")
         workload = Workload(sizes, {key: value for key, value in entry.items() if key not in sizes})
         if workload not in found:
@@ -119,7 +118,7 @@ def check_plain(entry: Mapping[str, Any], what: str) -> None:
         raise BadTask(Refusal.NO_WORKLOADS, f"{what} has a value that no workload has: {error}", expected) from None
 
 
-def _check_names(entry: Mapping[str, Any], what: str) -> None:
+def check_names(entry: Mapping[str, Any], what: str) -> None:
     """Raises BadTask unless the names of a workload are few, and such as parameters of `inputs` have.
 
     Dimensions are written with them, so that a name must not read as an expression.
@@ -137,7 +136,12 @@ def _tolerance(given: Mapping[str, Any], name: str, default: Tolerance) -> Toler
     if "tolerance" not in given:
         return default
     limits: Sequence[Any] = given["tolerance"] if isinstance(given["tolerance"], list) else ()
-    if len(limits) != 2 or not all(type(limit) in (int, float) and 0 <= limit < _LARGEST for limit in limits):
+    if len(limits) != 2 or not all(map(is_tolerance, limits)):
         what = f"tolerance of {name} is not two numbers"
         raise BadTask(Refusal.NOT_A_TASK, what, "relative and absolute, such as tolerance = (1e-3, 1e-5)")
     return Tolerance(float(limits[0]), float(limits[1]), "set by the task")
+
+
+def is_tolerance(limit: Any) -> bool:
+    """Whether this is a number that a difference may be allowed to have."""
+    return type(limit) in (int, float) and 0 <= limit < TASK_LIMITS.size

@@ -78,6 +78,8 @@ def module_of(text: str, task: Task) -> str:
     for name in files:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise BadSolution(f"the source {name} lies outside of the solution", "relative paths")
+        if not PurePosixPath(name).name or not name.isprintable():
+            raise BadSolution(f"a source has the path {name!r}, which names no file", "relative paths")
     head, entry = _loaded(files, path, function, language, str(spec.get("binding") or "tvm-ffi"))
     in_place = spec.get("destination_passing_style", True) is not False
     call = _made(task, entry) if in_place else f"        outputs = {entry}(*inputs)"
@@ -89,7 +91,10 @@ def _loaded(files: Mapping[str, str], path: str, function: str, language: str, b
     if language in _PYTHON:
         if len(files) == 1:
             return files[path], function
-        module = ".".join(PurePosixPath(path).with_suffix("").parts)
+        parts = PurePosixPath(path).with_suffix("").parts
+        if not all(part.isidentifier() for part in parts):
+            raise BadSolution(f"the entry point is in {path}, which cannot be imported", "the path of a Python module")
+        module = ".".join(parts)
         return _FILES.format(files=repr(dict(files))) + _IMPORTED.format(module=module, function=function), "_entry"
     if language in ("cuda", "cpp", "c++") and binding == "torch":
         sources = [name for name in files if name.endswith(_COMPILED)]

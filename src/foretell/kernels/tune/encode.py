@@ -14,6 +14,8 @@ IntArray = NDArray[np.int64]
 Value = int | float | str | bool
 
 MOST_TWOS = 5  # a multiple of 32 is as round as a warp can tell
+MOST_PLACES = 256  # on one curve: its eigenvectors take time that grows by their cube
+FAR = 1e6
 ROWS_AT_ONCE = 4096  # of which differences are taken
 FEWEST_ROUND = 3  # no parameter's powers of two are worth more than a third of all roundness
 _THREADS = ("block_size_", "threads_", "num_threads")
@@ -126,8 +128,11 @@ def _joined(parts: list[FloatArray], count: int) -> FloatArray:
 
 
 def _unit(numbers: FloatArray, used: IntArray) -> FloatArray:
-    low, high = numbers[used].min(), numbers[used].max()
-    return (numbers - low) / (high - low) if high > low else np.zeros(len(numbers))
+    """Where each number stands between the least (0) and the largest (1) of those used; others are FAR at most."""
+    halves = numbers / 2.0  # whose span is finite
+    low, high = halves[used].min(), halves[used].max()
+    with np.errstate(over="ignore"):
+        return np.clip((halves - low) / (high - low), -FAR, FAR) if high > low else np.zeros(len(numbers))
 
 
 def _twos(numbers: FloatArray) -> FloatArray:
@@ -141,7 +146,10 @@ def _power_of_two(numbers: FloatArray) -> FloatArray:
 
 
 def _curve(place: FloatArray) -> FloatArray:
-    """Rows whose inner products are a Matern kernel over places in 0 to 1."""
+    """Rows whose inner products are a Matern kernel over places in 0 to 1; of very many, over MOST_PLACES of them."""
+    if len(place) > MOST_PLACES:
+        places, which = np.unique(np.round(np.clip(place, 0.0, 1.0) * (MOST_PLACES - 1)), return_inverse=True)
+        return np.asarray(_curve(places / (MOST_PLACES - 1))[which])
     distance = np.sqrt(5.0) * np.abs(place[:, None] - place[None, :]) / 0.5
     kernel = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
     values, vectors = np.linalg.eigh(kernel)
