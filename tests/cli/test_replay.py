@@ -182,7 +182,7 @@ def test_an_interrupt_keeps_what_there_is(
         ((), "there is no corpus in data expected: corpus_cpu.parquet and corpus_gpu.parquet"),
         (("empty",), "there is nothing to replay in empty"),
         (("text.json",), "text.json is not a cache file of Kernel Tuner"),
-        (("binary.json",), "binary.json cannot be read as a tuning space"),
+        (("binary.json",), "binary.json is not a cache file of Kernel Tuner: it is not text in UTF-8"),
         (("list.json",), "list.json cannot be read as a tuning space"),
         (("half.json.gz",), "half.json.gz cannot be read as a tuning space"),
         (("text.parquet",), "text.parquet is not a Parquet file"),

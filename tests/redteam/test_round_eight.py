@@ -115,9 +115,12 @@ class TestAnswers:
 
     def test_all_lines_of_an_answer_share_one_budget(self) -> None:
         document, blobs = opened(to_bytes(random_program(random.Random(1))))
-        line = answer(sealed(document | {"facts": {"a": [0] * (PROGRAM.values * 3 // 5)}}, blobs))
-        first, second = job.decoded_all(line + b"\n" + line, 2)
-        assert first.ok and second.refusal is not None and "values" in second.refusal.sentence
+        values = PROGRAM.facts_characters // 4  # "0, " each, within what facts may take
+        count = PROGRAM.values // values + 1
+        line = answer(sealed(document | {"facts": {"a": [0] * values}}, blobs))
+        *earlier, last = job.decoded_all(b"\n".join([line] * count), count)
+        assert len(earlier) == count - 1 and all(one.ok for one in earlier)
+        assert last.refusal is not None and "values" in last.refusal.sentence
 
     def test_honest_answers(self) -> None:
         programs = [random_program(random.Random(seed)) for seed in range(5)]
