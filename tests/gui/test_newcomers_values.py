@@ -7,14 +7,18 @@ import pytest
 pytest.importorskip("cv2")
 pytest.importorskip("onnxruntime")
 
+from foretell.gui.actions import Action, Kind
 from foretell.gui.busy import says_busy
 from foretell.gui.elements import look
 from foretell.gui.evidence import ElementAt, Evidence
+from foretell.gui.grounds import grounds
+from foretell.gui.history import History
 from foretell.gui.notices import is_busy
 from foretell.gui.places import Places
 from foretell.gui.sight import Sight
+from foretell.gui.typed_value import difference
 from foretell.gui.words import Word
-from tests.gui.test_grounds import PAGE
+from tests.gui.test_grounds import BLANK, PAGE
 
 
 def sight_of(*lines: str) -> Sight:
@@ -61,3 +65,73 @@ def test_what_a_page_knows_as_an_entry_or_a_part_of_a_row_is_no_notice(element: 
 def test_the_title_of_a_dialog_is_a_notice() -> None:
     cancel = ElementAt("Cancel", "button", context="Please wait")
     assert says_busy(sight_of("Please wait", "Cancel"), Evidence(seen=(cancel,)))
+
+
+MAGNET = "magnet:?xt=urn:btih:0123456789abcdef01234567"
+VOUCHER = "FRIENDS15 shall give 15 percent off"
+
+
+@pytest.mark.parametrize(
+    ("text", "intent", "goal", "said"),
+    [
+        ("Ferry link is mis", 'enter "Ferry link is missing"', "File a bug", "Ferry link is missing"),
+        ("erry link is missing", 'enter "Ferry link is missing"', "File a bug", "Ferry link is missing"),
+        ("Ferry link", 'enter "Ferry link is missing"', "File a bug", None),
+        ("Ferry link is mis", 'search for "Ferry link is missing"', "File a bug", None),
+        (MAGNET[:-1], "paste the link", f"Fetch {MAGNET} at once.", MAGNET),
+        (MAGNET, "paste the link", f"Fetch {MAGNET} at once.", None),
+        (MAGNET[:-1], "look for the link", f"Fetch {MAGNET} at once.", None),
+        ("316555021", "put in her number", "Her number is +43316555021", None),
+        ("2026-11-19", "put in the day", "It was on 2026-11-19T10:00", None),
+        (
+            "Linear algebra, summer term",
+            "type it",
+            "Call it 'Linear algebra, winter term'",
+            "Linear algebra, winter term",
+        ),
+        ("Carla", "type the beginning of Bruno's name", "Bruno should look at it", "Bruno"),
+        ("Bru", "type the beginning of Bruno's name", "Bruno should look at it", None),
+        ("Carla", "type the beginning of the name", "Bruno's deputy should look at it", None),
+        ("19", "set the day to yesterday, the 18th", "What she did yesterday", "18"),
+        ("2026-11-19", "put in the 18th", "What she did yesterday", "18"),
+        ("18", "set the day to yesterday, the 18th", "What she did yesterday", None),
+        ("3", "put in the hours of the 18th", "Three hours", None),
+        ("11", "type the date, the 18th of November", "What she did", None),
+        ("4", "set the day in the 3rd field", "The fourth", None),
+        ("2.15", "two and a quarter hours", "Put it on record", "two and a quarter"),
+        ("2,25", "two and a quarter hours", "Put it on record", None),
+        ("2:15", "two and a quarter hours", "Put it on record", None),
+        ("1.75", "fill in the hours", "One and three-quarters hours", None),
+        ("29.70", "put the new price there", "The cushion is to cost 27.90", "27.90"),
+        ("30.69", "put the new price there", "Raise the price of 27.90 by 10 percent", None),
+        ("27,90", "put the new price there", "The cushion is to cost 27.90", None),
+        ("FRIENDS10", "write the code", VOUCHER, "FRIENDS15"),
+        ("FRIENDS15", "write the code", VOUCHER, None),
+        ("FRIENDS16", "write the code", f"After {VOUCHER}, make the next one", None),
+        ("FRIENDS10", "write the code", f"{VOUCHER}; let it be 10 from now on", None),
+        ("Black Friday", "type the name", "A promotion called Black week with the code BLACK", "Black week"),
+        ("Black weeks", "type the name", "A promotion called Black week with the code BLACK", None),
+        ("Black promotion", "type the name", "A promotion called Black with free shipping", None),
+    ],
+)
+def test_values_that_are_said_exactly(text: str, intent: str, goal: str, said: str | None) -> None:
+    found = difference(text, intent, goal)
+    assert (found.said if found else None) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "intent", "said"),
+    [
+        ("High", "go for Maximum, the highest", "Maximum"),
+        ("Max", "go for Maximum, the highest", None),
+        ("High", "choose the level High by typing it", None),
+        ("High", "choose the second highest", None),
+        ("Other", "go for Maximum, the highest", None),
+    ],
+)
+def test_letters_that_choose_another_entry_of_a_list(text: str, intent: str, said: str | None) -> None:
+    page = Evidence(focused=ElementAt("", "combobox", context="part2.bin Normal High Maximum Mixed"))
+    typing = Action(Kind.TYPE, text=text)
+    found = grounds(page, typing, typing, intent, "the goal", History(), BLANK, (), {})
+    assert [said in one.sentence for one in found if said] == ([True] if said else [])
+    assert bool(found) is bool(said)

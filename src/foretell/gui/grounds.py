@@ -93,7 +93,9 @@ def grounds(
     found = [Ground(one.error, one.sentence) for one in findings]
     found += _of_the_past(action, intent, history, seen)
     if action.kind is Kind.TYPE and action.text:
-        found += _of_the_text(action.text, intent, goal)
+        is_list = action.point is None and takes_text and focused is not None and not focused.editable
+        entries = focused.context if is_list and focused is not None else ""
+        found += _of_the_text(action.text, intent, goal, entries)
     if observed is not None and observed.seen is not None:
         found += _by_the_page(observed, at, intent, history, sight, action)
         names = naming_of(intent).names if intent and seen.get("at.intent_absent", math.nan) == 1.0 else ()
@@ -123,8 +125,8 @@ def _of_the_past(action: Action, intent: str | None, history: History, seen: Map
         yield Ground(ErrorClass.TIMING, "")
 
 
-def _of_the_text(text: str, intent: str | None, goal: str) -> Iterable[Ground]:
-    found = difference(text, intent, goal)
+def _of_the_text(text: str, intent: str | None, goal: str, entries: str) -> Iterable[Ground]:
+    found = difference(text, intent, goal, entries)
     if found is not None:
         yield Ground(
             ErrorClass.CONSTRAINT,
