@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 pytest.importorskip("cv2")
 pytest.importorskip("onnxruntime")
 
-from foretell.gui.actions import Action, Kind
+from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.busy import says_busy
+from foretell.gui.checks import Finding, check
 from foretell.gui.elements import look
 from foretell.gui.evidence import ElementAt, Evidence
-from foretell.gui.grounds import grounds
+from foretell.gui.grounds import ALONE, Ground, grounds
 from foretell.gui.history import History
 from foretell.gui.notices import is_busy
+from foretell.gui.observation import Observation, Proposal
 from foretell.gui.places import Places
 from foretell.gui.sight import Sight
 from foretell.gui.typed_value import difference
@@ -135,3 +139,51 @@ def test_letters_that_choose_another_entry_of_a_list(text: str, intent: str, sai
     found = grounds(page, typing, typing, intent, "the goal", History(), BLANK, (), {})
     assert [said in one.sentence for one in found if said] == ([True] if said else [])
     assert bool(found) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("intent", "keys", "is_wrong"),
+    [
+        ("start the search with the enter key", ("escape",), True),
+        ("start the search with the enter key", ("enter",), False),
+        ("start the search with Enter", ("tab",), True),
+        ("leave the field with the Esc key", ("escape",), False),
+        ("go on with the up or down key", ("up",), False),
+        ("move on with the page down key", ("pagedown",), False),
+        ("confirm without the enter key", ("ctrl", "s"), False),
+        ("confirm that we delete keys of hers", ("enter",), False),
+    ],
+)
+def test_a_key_that_is_named_otherwise(intent: str, keys: tuple[str, ...], is_wrong: bool) -> None:
+    action = Action(Kind.KEY, keys=keys)
+    found = check(Observation("the goal", PAGE), Proposal((action,), intent), History())
+    assert ("wrong_key" in [one.check for one in found]) is is_wrong
+    assert [one.bar for one in _by_findings(action, intent, found)] == [ALONE] * is_wrong
+
+
+@pytest.mark.parametrize(
+    ("intent", "dy", "is_wrong"),
+    [
+        ("find the save button below", -600, True),
+        ("find the save button below", 600, False),
+        ("find the field below the title", -600, False),
+        ("see what is further down", -600, True),
+        ("return to the top where Create is", 600, True),
+        ("get to the save button at the end of the page", -600, True),
+        ("find the header at the top of the table", 600, False),
+        ("from the list at the bottom, go back to the top", -600, False),
+        ("up again", 600, True),
+        ("look up the price", 600, False),
+        ("scroll down to the button", -500, True),
+    ],
+)
+def test_a_scroll_away_from_what_is_looked_for(intent: str, dy: float, is_wrong: bool) -> None:
+    action = Action(Kind.SCROLL, Point(640, 350), dy=dy)
+    found = check(Observation("the goal", PAGE), Proposal((action,), intent), History())
+    assert ("wrong_way" in [one.check for one in found]) is is_wrong
+    assert [one.bar for one in _by_findings(action, intent, found)] == [ALONE] * is_wrong
+
+
+def _by_findings(action: Action, intent: str, found: Sequence[Finding]) -> list[Ground]:
+    named = [one for one in found if one.check in ("wrong_key", "wrong_way")]
+    return grounds(None, action, action, intent, "the goal", History(), BLANK, named, {})

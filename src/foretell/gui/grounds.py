@@ -35,6 +35,7 @@ from foretell.gui.wording import alike, folded, part_of, tokens, word_list
 SURE = 0.998  # P(bad) of what such a reason decides
 ALONE, AGREED, DOUBTED = 0.0, 0.5, 1.0  # P(bad) of a model from which a reason decides; at the last it only names
 _FINDING = 0.4  # strength of a check that may be named
+_NAMED_OTHERWISE, _CONTRARY = ("wrong_key", "wrong_way"), 0.7  # of one that decides: less is said by the goal alone
 _LABELLED = ("button", "link", "text", "field", "checkbox", "radio")
 _OWN_TEXT = ("button", "link", "text")
 _ROLES = {"button": "button", "link": "link", "field": "textbox", "checkbox": "checkbox", "radio": "radio"}
@@ -90,7 +91,7 @@ def grounds(
     focused = observed.focused if observed is not None else None
     takes_text = focused is not None and focused.takes_keys
     findings = [one for one in findings if one.strength >= _FINDING and not (takes_text and one.check == "unfocused")]
-    found = [Ground(one.error, one.sentence) for one in findings]
+    found = [Ground(one.error, one.sentence, ALONE if _is_contrary(one, action) else DOUBTED) for one in findings]
     found += _of_the_past(action, intent, history, seen)
     if action.kind is Kind.TYPE and action.text:
         is_list = action.point is None and takes_text and focused is not None and not focused.editable
@@ -104,6 +105,12 @@ def grounds(
     elif intent:
         found += _by_pixels(action, intent, sight, seen)
     return found
+
+
+def _is_contrary(finding: Finding, action: Action) -> bool:
+    """Whether a check found another key, or another direction of a scroll, than the intent names."""
+    is_named = finding.check in _NAMED_OTHERWISE and finding.strength >= _CONTRARY
+    return is_named and action.kind in (Kind.KEY, Kind.SCROLL)
 
 
 def _of_the_past(action: Action, intent: str | None, history: History, seen: Mapping[str, float]) -> Iterable[Ground]:
