@@ -16,13 +16,14 @@ from foretell.gui.elements import look
 from foretell.gui.evidence import ElementAt, Evidence
 from foretell.gui.grounds import ALONE, Ground, grounds
 from foretell.gui.history import History
+from foretell.gui.judgement import ErrorClass
 from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Proposal
 from foretell.gui.places import Places
 from foretell.gui.sight import Sight
 from foretell.gui.typed_value import difference
 from foretell.gui.words import Word
-from tests.gui.test_grounds import BLANK, PAGE
+from tests.gui.test_grounds import BLANK, PAGE, reasons
 
 
 def sight_of(*lines: str) -> Sight:
@@ -187,3 +188,32 @@ def test_a_scroll_away_from_what_is_looked_for(intent: str, dy: float, is_wrong:
 def _by_findings(action: Action, intent: str, found: Sequence[Finding]) -> list[Ground]:
     named = [one for one in found if one.check in ("wrong_key", "wrong_way")]
     return grounds(None, action, action, intent, "the goal", History(), BLANK, named, {})
+
+
+PRIVATE = ElementAt("Note is private", "label")
+
+
+@pytest.mark.parametrize(
+    ("here", "intent", "box", "is_wrong"),
+    [
+        (PRIVATE, "check the box so that only colleagues can read it", True, True),
+        (PRIVATE, "check the box so that only colleagues can read it", False, False),
+        (PRIVATE, "clear the box, everybody may read it", True, False),
+        (PRIVATE, "keep the note private: tick that", True, True),
+        (PRIVATE, "check the box of the newsletter", True, False),
+        (ElementAt("Enabled", "label"), "make sure that the voucher is switched on", True, True),
+        (ElementAt("Enabled", "label"), "flip the switch so that it is no longer enabled", True, False),
+        (ElementAt("Enabled", "label"), "make sure that the voucher is inactive", False, True),
+        (ElementAt("Enabled", "label"), "make sure that the voucher is not active", True, False),
+    ],
+)
+def test_a_box_that_is_as_the_intent_wants_it(here: ElementAt, intent: str, box: bool, is_wrong: bool) -> None:
+    control = ElementAt(here.name, "checkbox", checked=box)
+    wanted = [(ErrorClass.SUBOPTIMAL, ALONE)] * is_wrong
+    assert [(one.error, one.bar) for one in reasons(here, intent, control)] == wanted
+    assert [(one.error, one.bar) for one in reasons(control, intent)] == wanted
+
+
+def test_of_two_boxes_of_one_name_a_label_tells_nothing() -> None:
+    boxes = [ElementAt(PRIVATE.name, "checkbox", context=row, checked=True) for row in ("Ada", "Bea")]
+    assert reasons(PRIVATE, "check the box", *boxes) == []

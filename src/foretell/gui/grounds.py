@@ -29,6 +29,7 @@ from foretell.gui.pressed import label_at
 from foretell.gui.quoting import quoted
 from foretell.gui.rivals import Rival, Thing, opposed, rival
 from foretell.gui.sight import Sight
+from foretell.gui.ticked import as_wanted
 from foretell.gui.typed_value import difference
 from foretell.gui.wording import alike, folded, part_of, tokens, word_list
 
@@ -42,18 +43,6 @@ _ROLES = {"button": "button", "link": "link", "field": "textbox", "checkbox": "c
 _STATES = re.compile(
     r"\b(?:switch(?:es|ing)?|turn(?:s|ing)?)\b.*\b(?:on|off)\b|\b(?:un)?(?:tick|check|mark)\b|\b(?:en|dis)able\b|"
     r"\b(?:un)?(?:hide|fold|pin|mute|star|collapse|expand)\b|\b(?:clear|remove|take|set|put)\b.*\b(?:tick|check(?:mark)?)\b",
-    re.IGNORECASE,
-)
-_MARK = r"(?:the |a |its |this |that )?(?:tick|check(?: ?mark)?|mark|cross)\b"
-_OFF = re.compile(
-    rf"\b(?:(?:un|de)(?:tick|check|select)|switch off|turn off|disable|deactivate)\b|\b(?:switch|turn)\b.*\boff\b|"
-    rf"\b(?:clear|remove|delete|drop|take (?:out|off|away)|get rid of) {_MARK}|"
-    rf"\b(?:take|clear|get) {_MARK}.*\b(?:out|off|away|from)\b",
-    re.IGNORECASE,
-)
-_ON = re.compile(
-    rf"\b(?:tick|check|switch on|turn on|enable|activate)\b|\b(?:switch|turn)\b.*\bon\b|"
-    rf"\b(?:set|put|place|add|make) {_MARK}",
     re.IGNORECASE,
 )
 _ROW_OF = r"\b(?:row|line|entry|card)(?: (?:of|for|with))?|\bof|\bfor|\bbeside|\bnext to"
@@ -155,12 +144,9 @@ def _by_the_page(
     here = here or ElementAt()  # nothing of a name is there
     if here.disabled or here.covered_by:
         yield Ground(ErrorClass.PREREQUISITE, "", ALONE)
-    off = _OFF.search(intent) is not None
-    on = _ON.search(_OFF.sub(" ", intent)) is not None
-    as_it_is = here.checked is not None and on is not off and here.checked is on
-    called = here.name or here.context
-    if at.kind is Kind.CLICK and as_it_is and match(called, meaning(intent)).said:
-        yield Ground(ErrorClass.SUBOPTIMAL, f"{quoted(called)} is {'on' if on else 'off'} already.", ALONE)
+    as_it_is = as_wanted(here, page.seen or (), intent) if at.kind is Kind.CLICK else ""
+    if as_it_is:
+        yield Ground(ErrorClass.SUBOPTIMAL, as_it_is, ALONE)
     thing = _thing(here)
     label = label_at(sight, action).text if at.point is not None else ""
     if not thing.is_label or not meaning(thing.name):
