@@ -19,11 +19,12 @@ from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass
 from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Proposal
-from foretell.gui.places import Places
+from foretell.gui.places import Place, Places
 from foretell.gui.sight import Sight
 from foretell.gui.typed_value import difference
 from foretell.gui.words import Word
-from tests.gui.test_grounds import BLANK, PAGE, reasons
+from tests.gui.screens import fill
+from tests.gui.test_grounds import AT, BLANK, CLICK, PAGE, reasons
 
 
 def sight_of(*lines: str) -> Sight:
@@ -205,6 +206,8 @@ PRIVATE = ElementAt("Note is private", "label")
         (ElementAt("Enabled", "label"), "flip the switch so that it is no longer enabled", True, False),
         (ElementAt("Enabled", "label"), "make sure that the voucher is inactive", False, True),
         (ElementAt("Enabled", "label"), "make sure that the voucher is not active", True, False),
+        (PRIVATE, "clear the note that is checked", False, False),
+        (PRIVATE, "untick the private note that is ticked", False, True),
     ],
 )
 def test_a_box_that_is_as_the_intent_wants_it(here: ElementAt, intent: str, box: bool, is_wrong: bool) -> None:
@@ -217,3 +220,32 @@ def test_a_box_that_is_as_the_intent_wants_it(here: ElementAt, intent: str, box:
 def test_of_two_boxes_of_one_name_a_label_tells_nothing() -> None:
     boxes = [ElementAt(PRIVATE.name, "checkbox", context=row, checked=True) for row in ("Ada", "Bea")]
     assert reasons(PRIVATE, "check the box", *boxes) == []
+
+
+BLUE, WHITE = (0, 120, 255), (255, 255, 255)
+
+
+def drawn(ground: tuple[int, int, int], tick: tuple[int, int, int], width: int = 14) -> Sight:
+    """A screen with a box at the usual point, and a mark in the midst of it."""
+    box = (AT.x - width // 2, AT.y - 7, width, 14)
+    image = fill(fill(PAGE, box, ground), (AT.x - 2, AT.y - 1, 5, 2), tick)
+    return Sight(image, "", look(image), Places((Place("icon", box, "", "", ground, 0.0, False),), (), None))
+
+
+@pytest.mark.parametrize(
+    ("sight", "intent", "is_wrong"),
+    [
+        (drawn(BLUE, WHITE), "tick the box of the switch for lab B", True),
+        (drawn(BLUE, WHITE), "untick the switch for lab B", False),
+        (drawn(BLUE, WHITE), "open the switch for lab B", False),
+        (drawn(BLUE, BLUE), "tick the box of the switch for lab B", False),
+        (drawn(WHITE, WHITE), "tick the box of the switch for lab B", False),
+        (drawn(WHITE, BLUE), "tick the box of the switch for lab B", False),
+        (drawn(BLUE, WHITE, width=60), "tick the box of the switch for lab B", False),
+    ],
+)
+def test_a_box_that_is_drawn_with_a_tick(sight: Sight, intent: str, is_wrong: bool) -> None:
+    row = ElementAt("", "label", context="3 New switch for lab B")
+    page = Evidence({AT: row}, seen=(row,))
+    found = grounds(page, CLICK, CLICK, intent, "the goal", History(), sight, (), {})
+    assert [one.error for one in found] == [ErrorClass.SUBOPTIMAL] * is_wrong

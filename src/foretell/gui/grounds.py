@@ -144,7 +144,9 @@ def _by_the_page(
     here = here or ElementAt()  # nothing of a name is there
     if here.disabled or here.covered_by:
         yield Ground(ErrorClass.PREREQUISITE, "", ALONE)
-    as_it_is = as_wanted(here, page.seen or (), intent) if at.kind is Kind.CLICK else ""
+    as_it_is = ""
+    if at.kind is Kind.CLICK:
+        as_it_is = as_wanted(here, page.seen or (), intent, sight, action.point)
     if as_it_is:
         yield Ground(ErrorClass.SUBOPTIMAL, as_it_is, ALONE)
     thing = _thing(here)
