@@ -7,6 +7,7 @@ or, where that is not known, with what is crisp on this one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 
 from foretell.gui.actions import Action, Kind, Point
 from foretell.gui.elements import distance
+from foretell.gui.evidence import ElementAt, Evidence
 from foretell.gui.experts import is_small
 from foretell.gui.notices import is_busy
 from foretell.gui.observation import Observation, Pixels
 from foretell.gui.pointing import Features
 from foretell.gui.sight import Sight, brightness
+from foretell.gui.wording import folded
 from foretell.gui.words import Box
 
+_WORD = re.compile(r"\w+")
 _PALE = 0.4  # of the contrast; black on white has lost nothing
 _LEAST_PIXELS = 20  # of a text
 _CRISP = 0.55  # contrast of a text that no cover lies over
@@ -33,9 +37,34 @@ _SAME_TEXT = 0.85  # correlation of the pixels
 _LOST = 0.25  # of its contrast on the screen before; less is a hover shade or a fade
 
 
-def says_busy(sight: Sight) -> bool:
-    """Whether some line of the screen says that the page is at work."""
-    return any(is_busy(word.text) for word in sight.places.words)
+def says_busy(sight: Sight, page: Evidence | None = None) -> bool:
+    """Whether some line of the screen says that the page is at work.
+
+    What a page knows as the name of a link, a button, a field or an entry, or as a part of a row, is no such line.
+    """
+    lines = sight.kept("busy", _busy_lines)
+    if not lines or page is None:
+        return bool(lines)
+    names = [_plain(text) for one in page.seen or () for text in _texts(one)]
+    return any(not any(_stands_in(_plain(line), name) for name in names) for line in lines)
+
+
+def _busy_lines(sight: Sight) -> tuple[str, ...]:
+    return tuple(word.text for word in sight.places.words if is_busy(word.text))
+
+
+def _texts(element: ElementAt) -> tuple[str, ...]:
+    """The name of an element, and its row, which holds that name as the title of a dialog does not."""
+    is_row = bool(element.name) and element.context != element.name and element.name in element.context
+    return (element.name, element.context) if is_row else (element.name,)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(folded(text)))
+
+
+def _stands_in(line: str, name: str) -> bool:
+    return f" {line} " in f" {name} "
 
 
 def veil(sight: Sight, earlier: Pixels | None = None, point: Point | None = None) -> float:
@@ -101,9 +130,11 @@ def waiting_features(sight: Sight, action: Action | None, observation: Observati
 
     A screen that was seen to change until it was looked at (`Observation.settled` false) is busy whatever it shows.
     """
-    earlier, settled = (None, None) if observation is None else (observation.earlier, observation.settled)
+    earlier, settled, page = None, None, None
+    if observation is not None:
+        earlier, settled, page = observation.earlier, observation.settled, observation.evidence
     lost = veil(sight, earlier, None if action is None else action.point)
-    busy = sight.kept("busy", says_busy) or settled is False
+    busy = says_busy(sight, page) or settled is False
     still = busy or lost > 0.0
     waits = action is not None and action.kind is Kind.WAIT
     return {

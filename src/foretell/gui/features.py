@@ -78,6 +78,7 @@ def features(
     action = proposal.actions[0] if proposal.actions else None
     found = _proposal(proposal, action) | _checks(findings) | _history(sight, action, history)
     found |= _screen(sight, goal, history)
+    found["busy"] = float(says_busy(sight, observation.evidence))
     found |= _at("at", sight, _pointed(action), goal, intent)
     found |= _at("to", sight, action.to if action is not None else None, goal, intent)
     found |= {f"order.{name}": value for name, value in _order(sight, action, history, goal).items()}
@@ -190,7 +191,6 @@ def _screen(sight: Sight, goal: Wording, history: History) -> Features:
         found[f"n_{kind}"] = float(sum(place.kind == kind for place in places))
     found["empty_fields"] = float(sum(place.kind == "field" and not place.text for place in places))
     found["marked"] = float(sum(place.marked for place in places))
-    found["busy"] = float(sight.kept("busy", says_busy))
     found["told"] = float(sight.places.instruction is not None)
     found["darkest"], found["lightest"] = sight.kept("extremes", _extremes)
     asked = goal.quoted

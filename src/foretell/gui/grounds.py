@@ -30,30 +30,20 @@ from foretell.gui.pressed import label_at
 from foretell.gui.quoting import quoted
 from foretell.gui.rivals import Rival, Thing, opposed, rival
 from foretell.gui.sight import Sight
+from foretell.gui.ticked import as_wanted
 from foretell.gui.typed_value import difference
 from foretell.gui.wording import alike, folded, part_of, tokens, word_list
 
 SURE = 0.998  # P(bad) of what such a reason decides
 ALONE, AGREED, DOUBTED = 0.0, 0.5, 1.0  # P(bad) of a model from which a reason decides; at the last it only names
 _FINDING = 0.4  # strength of a check that may be named
+_NAMED_OTHERWISE, _CONTRARY = ("wrong_key", "wrong_way"), 0.7  # of one that decides: less is said by the goal alone
 _LABELLED = ("button", "link", "text", "field", "checkbox", "radio")
 _OWN_TEXT = ("button", "link", "text")
 _ROLES = {"button": "button", "link": "link", "field": "textbox", "checkbox": "checkbox", "radio": "radio"}
 _STATES = re.compile(
     r"\b(?:switch(?:es|ing)?|turn(?:s|ing)?)\b.*\b(?:on|off)\b|\b(?:un)?(?:tick|check|mark)\b|\b(?:en|dis)able\b|"
     r"\b(?:un)?(?:hide|fold|pin|mute|star|collapse|expand)\b|\b(?:clear|remove|take|set|put)\b.*\b(?:tick|check(?:mark)?)\b",
-    re.IGNORECASE,
-)
-_MARK = r"(?:the |a |its |this |that )?(?:tick|check(?: ?mark)?|mark|cross)\b"
-_OFF = re.compile(
-    rf"\b(?:(?:un|de)(?:tick|check|select)|switch off|turn off|disable|deactivate)\b|\b(?:switch|turn)\b.*\boff\b|"
-    rf"\b(?:clear|remove|delete|drop|take (?:out|off|away)|get rid of) {_MARK}|"
-    rf"\b(?:take|clear|get) {_MARK}.*\b(?:out|off|away|from)\b",
-    re.IGNORECASE,
-)
-_ON = re.compile(
-    rf"\b(?:tick|check|switch on|turn on|enable|activate)\b|\b(?:switch|turn)\b.*\bon\b|"
-    rf"\b(?:set|put|place|add|make) {_MARK}",
     re.IGNORECASE,
 )
 _ROW_OF = r"\b(?:row|line|entry|card)(?: (?:of|for|with))?|\bof|\bfor|\bbeside|\bnext to"
@@ -91,10 +81,12 @@ def grounds(
     focused = observed.focused if observed is not None else None
     takes_text = focused is not None and focused.takes_keys
     findings = [one for one in findings if one.strength >= _FINDING and not (takes_text and one.check == "unfocused")]
-    found = [Ground(one.error, one.sentence) for one in findings]
+    found = [Ground(one.error, one.sentence, ALONE if _is_contrary(one, action) else DOUBTED) for one in findings]
     found += _of_the_past(action, intent, history, seen)
     if action.kind is Kind.TYPE and action.text:
-        found += _of_the_text(action.text, intent, goal)
+        is_list = action.point is None and takes_text and focused is not None and not focused.editable
+        entries = focused.context if is_list and focused is not None else ""
+        found += _of_the_text(action.text, intent, goal, entries)
     if observed is not None and observed.seen is not None:
         found += _by_the_page(observed, at, intent, history, sight, action)
         names = naming_of(intent).names if intent and seen.get("at.intent_absent", math.nan) == 1.0 else ()
@@ -103,6 +95,12 @@ def grounds(
     elif intent:
         found += _by_pixels(action, intent, sight, seen)
     return found
+
+
+def _is_contrary(finding: Finding, action: Action) -> bool:
+    """Whether a check found another key, or another direction of a scroll, than the intent names."""
+    is_named = finding.check in _NAMED_OTHERWISE and finding.strength >= _CONTRARY
+    return is_named and action.kind in (Kind.KEY, Kind.SCROLL)
 
 
 def _of_the_past(action: Action, intent: str | None, history: History, seen: Mapping[str, float]) -> Iterable[Ground]:
@@ -124,8 +122,8 @@ def _of_the_past(action: Action, intent: str | None, history: History, seen: Map
         yield Ground(ErrorClass.TIMING, "")
 
 
-def _of_the_text(text: str, intent: str | None, goal: str) -> Iterable[Ground]:
-    found = difference(text, intent, goal)
+def _of_the_text(text: str, intent: str | None, goal: str, entries: str) -> Iterable[Ground]:
+    found = difference(text, intent, goal, entries)
     if found is not None:
         yield Ground(
             ErrorClass.CONSTRAINT,
@@ -147,12 +145,11 @@ def _by_the_page(
     here = here or ElementAt()  # nothing of a name is there
     if here.disabled or here.covered_by:
         yield Ground(ErrorClass.PREREQUISITE, "", ALONE)
-    off = _OFF.search(intent) is not None
-    on = _ON.search(_OFF.sub(" ", intent)) is not None
-    as_it_is = here.checked is not None and on is not off and here.checked is on
-    called = here.name or here.context
-    if at.kind is Kind.CLICK and as_it_is and match(called, meaning(intent)).said:
-        yield Ground(ErrorClass.SUBOPTIMAL, f"{quoted(called)} is {'on' if on else 'off'} already.", ALONE)
+    as_it_is = ""
+    if at.kind is Kind.CLICK:
+        as_it_is = as_wanted(here, page.seen or (), intent, sight, action.point)
+    if as_it_is:
+        yield Ground(ErrorClass.SUBOPTIMAL, as_it_is, ALONE)
     thing = _thing(here)
     label = label_at(sight, action).text if at.point is not None else ""
     if not thing.is_label or not meaning(thing.name):

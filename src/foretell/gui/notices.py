@@ -22,6 +22,7 @@ _AT_WORK = (
     "loading", "processing", "saving", "fetching", "searching", "refreshing", "submitting", "uploading", "connecting",
     "cargando", "chargement", "carregando", "caricamento", "загрузка",
 )  # fmt: skip
+_ENDING = "ing"  # without it an English word is a command: "Search tickets...", "Upload a file..."
 _ALONE = frozenset(("loading", "cargando", "chargement", "carregando", "caricamento", "загрузка"))
 
 
@@ -45,7 +46,11 @@ def _is_work(word: str) -> bool:
     What lies under a notice is often read together with its first word.
     """
     return len(word) >= 5 and any(
-        SequenceMatcher(None, part, one, autojunk=False).ratio() >= 0.8
+        _resemble(part, one) >= 0.8 and (not one.endswith(_ENDING) or _resemble(part[-3:], _ENDING) > 0.6)
         for one in _AT_WORK
         for part in {word, word[-len(one) :]}
     )
+
+
+def _resemble(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()

@@ -13,12 +13,26 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from foretell.gui.meaning import inflected, meaning, synonyms
+from foretell.gui.said_value import (
+    MARKS,
+    MONTHS,
+    NUMBER,
+    SEARCHES,
+    cut_off,
+    figure,
+    holds,
+    other_beginning,
+    other_day,
+    other_entry,
+    other_figures,
+    other_fraction,
+    other_name,
+    other_order,
+)
 from foretell.gui.wording import folded, wording
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PAGE = re.compile(r"https?://[^\s'\"<>()]+")
 _END_OF_SENTENCE = re.compile(r"[.!?]\s|\n")
-_MARKS = ".,;:!?'\"‘’“”"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WORD = re.compile(r"[\w.@+-]*\w")
 _CODE = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\d+(?:[.,]\d+)*|\w+(?:[-.:/]\w+)*")
@@ -26,11 +40,7 @@ _COUNTED = re.compile(
     r"\b(?:row|line|column|step|page|number|no|item|field|cell|chapter|week|day|room|table|part|level|version)\.?"
     r"\s+(\d+)\b"
 )
-_SEARCHES = re.compile(r"\b(?:search|find|filter|look|begin|start|first|part|narrow)\w*", re.IGNORECASE)
 _DAYS = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day")
-_MONTHS = re.compile(
-    r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
-)  # "may" is more often a verb
 _SAYS = re.compile(
     r"\b(?:type|enter|write|put in|fill in|input|search for|look for|filter for|find|make it|set it to|set to)\s+"
     r"(?P<value>[^\s,;:!?]+)",
@@ -53,22 +63,31 @@ class Difference:
     sure: bool
 
 
-def difference(text: str, intent: str | None, goal: str) -> Difference | None:
-    """How a text to be typed differs from what is said of it; None where it does not, or nothing is said."""
+def difference(text: str, intent: str | None, goal: str, entries: str = "") -> Difference | None:
+    """How a text to be typed differs from what is said of it; None where it does not, or nothing is said.
+
+    `entries` are those of the list that the letters go to, where it is one.
+    """
     text = text.strip()
     if not text or len(text) > _MOST_CHARACTERS:
         return None
+    entry = other_entry(text, intent or "", entries)
+    if entry:
+        return Difference(entry, sure=True)
     half = _half(text, intent or "", goal)
-    if half or _holds(goal, text):
+    if half or holds(goal, text):
         return Difference(half, sure=True) if half else None
-    said = _stated(text, intent or "", goal)
+    said = _stated(text, intent or "", goal) or other_day(text, intent or "")
+    said = said or other_beginning(text, intent or "", goal) or other_fraction(text, f"{goal} {intent or ''}")
     if said:
         return Difference(said, sure=True)
     if _CORRECTS.search(f"{goal} {intent or ''}"):
         return None
     near = _other_number(text, goal) or _other_address(text, goal) or _near_miss(text, goal)
     near = near or _other_page(text, goal) or _other_word(text, goal) or _other_code(text, intent or "", goal)
-    near = near or _other_day(text, f"{goal} {intent or ''}")
+    near = near or _other_day(text, f"{goal} {intent or ''}") or cut_off(text, intent or "", goal)
+    near = near or other_order(text, goal) or other_figures(text, intent or "", goal)
+    near = near or other_name(text, intent or "", goal)
     return Difference(near, sure=True) if near else None
 
 
@@ -77,11 +96,11 @@ def _stated(text: str, intent: str, goal: str) -> str:
     typed = meaning(text) or (folded(text),)
     for one in _SAYS.finditer(intent):
         value = one["value"].strip("'\"‘’“”.")
-        if folded(value) in _NO_VALUE or "'" in value or "’" in value or not _holds(goal, value):
+        if folded(value) in _NO_VALUE or "'" in value or "’" in value or not holds(goal, value):
             continue
-        number = _NUMBER.fullmatch(value)
-        if number and _NUMBER.fullmatch(text):
-            return value if _figure(value) != _figure(text) else ""
+        number = NUMBER.fullmatch(value)
+        if number and NUMBER.fullmatch(text):
+            return value if figure(value) != figure(text) else ""
         if number or not meaning(value):
             continue
         if not any(inflected(word, other) for word in typed for other in meaning(f"{intent} {goal}")):
@@ -92,17 +111,17 @@ def _stated(text: str, intent: str, goal: str) -> str:
 def _other_number(text: str, goal: str) -> str:
     """A word of the goal with its number, of which the text has the word with a number that the goal has not."""
     in_goal, in_text = _numbered(goal), _numbered(text)
-    numbers = {_figure(number) for number in _NUMBER.findall(goal)}
+    numbers = {figure(number) for number in NUMBER.findall(goal)}
     for word, number in in_text:
         others = [n for w, n in in_goal if w == word]
-        if others and _figure(number) not in numbers and not any((word, n) in in_text for n in others):
+        if others and figure(number) not in numbers and not any((word, n) in in_text for n in others):
             return f"{word} {others[0]}"
     return ""
 
 
 def _numbered(text: str) -> list[tuple[str, str]]:
     words = _WORD.findall(folded(text))
-    return [(one, two) for one, two in pairwise(words) if one.isalpha() and _NUMBER.fullmatch(two)]
+    return [(one, two) for one, two in pairwise(words) if one.isalpha() and NUMBER.fullmatch(two)]
 
 
 def _other_address(text: str, goal: str) -> str:
@@ -136,31 +155,31 @@ def _other_code(text: str, intent: str, goal: str) -> str:
     `M115` and M112, 45 and 47; numbers have to stand in the goal as well, since people count other things, too.
     """
     typed = folded(text)
-    if len(typed.split()) != 1 or _holds(intent, text) or not (_EMAIL.fullmatch(typed) or re.search(r"\d", typed)):
+    if len(typed.split()) != 1 or holds(intent, text) or not (_EMAIL.fullmatch(typed) or re.search(r"\d", typed)):
         return ""
     words = {word for word in _CODE.findall(folded(intent)) if _form(word) == _form(typed)}
     if len(words) != 1:
         return ""
     word: str = words.pop()
-    if _NUMBER.fullmatch(word):
+    if NUMBER.fullmatch(word):
         is_counted = word in _COUNTED.findall(folded(intent))
-        return "" if is_counted or not _holds(goal, word) or _figure(word) == _figure(typed) else word
+        return "" if is_counted or not holds(goal, word) or figure(word) == figure(typed) else word
     return word
 
 
 def _half(text: str, intent: str, goal: str) -> str:
     """A phrase that the goal quotes and the intent repeats, of which the text has the beginning only."""
-    if _SEARCHES.search(intent):
+    if SEARCHES.search(intent):
         return ""
     for phrase in wording(goal).quoted:
-        if _holds(intent, phrase) and folded(phrase).startswith(f"{folded(text)} "):
+        if holds(intent, phrase) and folded(phrase).startswith(f"{folded(text)} "):
             return phrase
     return ""
 
 
 def _other_day(text: str, said: str) -> str:
     """The only day of the week, or month, that goal and intent speak of, where the text is another one."""
-    for names in (_DAYS, _MONTHS):
+    for names in (_DAYS, MONTHS):
         typed, spoken = set(names.findall(folded(text))), set(names.findall(folded(said)))
         if len(typed) == 1 and len(spoken) == 1 and typed != spoken and names.fullmatch(folded(text).removesuffix("s")):
             return str(spoken.pop())
@@ -171,7 +190,7 @@ def _form(word: str) -> str:
     """What a word is made of: figures, letters and the marks between them; addresses are all of one form."""
     if _EMAIL.fullmatch(word):
         return "@"
-    return "9" if _NUMBER.fullmatch(word) else re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", word))
+    return "9" if NUMBER.fullmatch(word) else re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", word))
 
 
 def _other_page(text: str, goal: str) -> str:
@@ -199,13 +218,14 @@ def _other_word(text: str, goal: str) -> str:
         same = [one for one, two in zip(typed, said, strict=False) if one == two]
         others = set(meaning(" ".join(typed))) - set(meaning(phrase))
         begins = len(same) * 2 >= max(len(said), len(typed)) and typed[: len(same)] == said[: len(same)]
+        begins = begins or (len(typed) == len(said) == len(same) + 1)  # one word is another, wherever it stands
         if begins and len(typed) > len(same) < len(said) and _are_new(others, goal):
             return phrase
     words = folded(goal).split()
     for at in range(len(words) - len(typed) + 1):
-        said = [word.strip(_MARKS) for word in words[at : at + len(typed)]]
+        said = [word.strip(MARKS) for word in words[at : at + len(typed)]]
         if len(typed) > _LEAST_WORDS and said[:-1] == typed[:-1] and meaning(said[-1]):
-            last = typed[-1].strip(_MARKS)
+            last = typed[-1].strip(MARKS)
             if last != said[-1] and meaning(last) and _are_new({last}, goal):
                 return " ".join(said)
     return ""
@@ -227,16 +247,3 @@ def _is_slip(one: str, two: str) -> bool:
 
 def _alike(one: str, other: str) -> float:
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-def _holds(whole: str, part: str) -> bool:
-    """Whether a text stands in another one, as whole words."""
-    return re.search(rf"(?<!\w){re.escape(folded(part))}(?!\w)", folded(whole)) is not None
-
-
-def _figure(number: str) -> str:
-    return (
-        number.replace(",", ".").rstrip("0").rstrip(".")
-        if re.search(r"[.,]\d{1,2}$", number)
-        else re.sub(r"[.,]", "", number)
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import SequenceMatcher
 
 from foretell.gui.actions import CLICKS, Action, Kind
@@ -51,6 +51,20 @@ _DRAGGED = re.compile(
     rf"(?:to(?:wards)? the\s+)?{_WAY}(?!\s+(?:of|to)\b)",
     re.IGNORECASE,
 )
+_CLAUSE_ENDS = r"(?=\s*(?:$|[,.;:)]))"
+_ONWARD = (
+    re.compile(
+        rf"\b(?:further|farther|go|goes|going|move|moving)\s+(?P<way>up|upwards?|down|downwards?){_NOUNS}\b",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"^\W*(?P<way>up|down)\b{_NOUNS}", re.IGNORECASE),
+    re.compile(rf"\b(?P<way>below|above)\b(?:{_CLAUSE_ENDS}|(?=\s+here\b))", re.IGNORECASE),
+    re.compile(
+        r"\b(?:to|at|towards?|reach|near)\s+the\s+(?:very\s+)?(?P<way>top|bottom|end|beginning)\b"
+        rf"(?:{_CLAUSE_ENDS}|(?=\s+(?:where|of (?:the|this) (?:page|form|screen|window|document|view))\b))",
+        re.IGNORECASE,
+    ),
+)  # where something is that a view is moved to, in words that do not speak of scrolling
 _WAYS = {"u": (0, -1), "t": (0, -1), "d": (0, 1), "l": (-1, 0), "r": (1, 0)}
 _QUOTED = re.compile(
     r"(?P<before>\b(?:into|in|on|at|press|click|hit|tap|labelled|labeled|named|called|the)\s+(?:the\s+)?)?"
@@ -63,6 +77,16 @@ _TYPES = re.compile(r"\b(?:type|enter|write|fill|input|put)\b", re.IGNORECASE)
 _PRESSED = re.compile(
     r"\b(?:press|hit|pressing|hitting|use|using)\s+(?:the\s+)?['\"`]?([a-z_]+(?:\s?[+-]\s?\w+)*)", re.IGNORECASE
 )
+_KEY = re.compile(
+    r"(?P<not>\b(?:not|without|instead of|rather than)\s+)?\b(?:(?:with|by|using|via)\s+(?:the\s+)?|the\s+)"
+    r"['\"`]?\b(?:(?P<or>\w+)\s+(?:or|and)\s+)?(?P<key>\w{2,}(?:\s?[+-]\s?\w+)*)['\"`]?\s+keys?\b",
+    re.IGNORECASE,
+)
+_WITH_KEY = re.compile(
+    rf"(?<!not )\b(?:with|by)\s+(?:the\s+)?['\"`]?(enter|return|escape|esc|tab)\b['\"`]?{_CLAUSE_ENDS}", re.IGNORECASE
+)
+_IN_TWO = re.compile(r"\b(page|back)[ -](up|down|space)\b", re.IGNORECASE)  # names of one key
+_CONTRARY = 0.75  # strength of what an intent says otherwise
 _KEY_NAMES = (KNOWN - {"back", "forward", "home", "end", "menu", "pause", "power", "plus", "minus", "insert"}) | {
     "return"
 }
@@ -114,6 +138,18 @@ def wrong_way(case: Case) -> Iterable[Finding]:
                 sentence = f"The {action.kind.value} goes {_told(moved)}, against the direction in the {source}."
                 yield Finding(ErrorClass.VECTOR, strength, sentence, "wrong_way")
             break
+        else:
+            way = _onward(case.intent) if action.kind is Kind.SCROLL else None
+            if way is not None and way * action.dy < 0:
+                sentence = f"The scroll goes {_told((0, action.dy))}, away from where the intent looks."
+                yield Finding(ErrorClass.VECTOR, _CONTRARY, sentence, "wrong_way")
+
+
+def _onward(intent: str) -> int | None:
+    """Whether an intent looks for something up (-1) or down (1); None where it says neither, or both."""
+    said = (found["way"].lower() for one in _ONWARD for found in one.finditer(intent))
+    ways = {-1 if way[0] in "ut" or way in ("above", "beginning") else 1 for way in said}
+    return ways.pop() if len(ways) == 1 else None
 
 
 def _against(action: Action, wanted: tuple[int, int], moved: tuple[float, float]) -> bool:
@@ -210,9 +246,17 @@ def wrong_key(case: Case) -> Iterable[Finding]:
     pressed = {usual(key) for action in case.proposal.actions if action.kind is Kind.KEY for key in action.keys}
     if not intent or not pressed:
         return
-    named = [{usual(part) for part in re.split(r"\s?[+-]\s?", found)} for found in _PRESSED.findall(intent)]
-    keys = [name & {usual(known) for known in _KEY_NAMES} for name in named]
+    intent = _IN_TWO.sub(r"\1\2", intent)
+    keys = [_keys(found, _KEY_NAMES) for found in _PRESSED.findall(intent) + _WITH_KEY.findall(intent)]
+    keys += [
+        _keys(one, KNOWN) for found in _KEY.finditer(intent) if not found["not"] for one in found.group("or", "key")
+    ]
     wanted = [name for name in keys if name and not name <= MODIFIERS]
     if wanted and not any(name & pressed for name in wanted):
         sentence = f"The intent names {' or '.join('+'.join(sorted(name)) for name in wanted)}; another key is pressed."
-        yield Finding(ErrorClass.MISALIGNMENT, 0.75, sentence, "wrong_key")
+        yield Finding(ErrorClass.MISALIGNMENT, _CONTRARY, sentence, "wrong_key")
+
+
+def _keys(combination: str | None, known: Collection[str]) -> set[str]:
+    named = {usual(part) for part in re.split(r"\s?[+-]\s?", combination or "")}
+    return named & {usual(one) for one in known}
