@@ -114,9 +114,11 @@ VOUCHER = "FRIENDS15 shall give 15 percent off"
         ("FRIENDS10", "write the code", VOUCHER, "FRIENDS15"),
         ("FRIENDS15", "write the code", VOUCHER, None),
         ("FRIENDS16", "write the code", f"After {VOUCHER}, make the next one", None),
+        ("python3.13", "put in the version", "Bring python3.11 to the latest one", None),
         ("FRIENDS10", "write the code", f"{VOUCHER}; let it be 10 from now on", None),
         ("Black Friday", "type the name", "A promotion called Black week with the code BLACK", "Black week"),
         ("Black weeks", "type the name", "A promotion called Black week with the code BLACK", None),
+        ("Ada 1990", "type the login", "An account called Ada Berg", None),
         ("Black promotion", "type the name", "A promotion called Black with free shipping", None),
     ],
 )
@@ -177,6 +179,8 @@ def test_a_key_that_is_named_otherwise(intent: str, keys: tuple[str, ...], is_wr
         ("up again", 600, True),
         ("look up the price", 600, False),
         ("scroll down to the button", -500, True),
+        ("scroll to the top of the comments", 500, False),
+        ("scroll to the top of the page", 500, True),
     ],
 )
 def test_a_scroll_away_from_what_is_looked_for(intent: str, dy: float, is_wrong: bool) -> None:

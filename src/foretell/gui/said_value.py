@@ -21,7 +21,7 @@ MONTHS = re.compile(
 _LEAST_CODE, _LEAST_FIGURES, _LEAST_LETTERS = 8, 3, 3
 _FIGURES = re.compile(r"\d+")
 _DERIVES = re.compile(
-    r"\b(?:next|following|previous|another|copy|copies|duplicat\w*|successor|series|continu\w*|onwards?)\b",
+    r"\b(?:next|following|previous|another|copy|copies|duplicat\w*|successor|series|latest|newest|newer|older|upgrad\w*|continu\w*|onwards?)\b",
     re.IGNORECASE,
 )
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b(?=\W*$|[,.;:)]|\s+(?:of|as|and|in|into|here|there|then|day)\b)")
@@ -156,8 +156,8 @@ def other_name(text: str, intent: str, goal: str) -> str:
     last, new = said[-1], typed[-1]
     if len(said) < len(typed) or [folded(word) for word in said[:-1]] != typed[:-1] or not meaning(said[0]):
         return ""
-    is_new = not any(inflected(new, word) for word in meaning(f"{goal} {intent}")) and len(new) >= _LEAST_LETTERS
-    return " ".join(said) if meaning(last) and meaning(new) and is_new else ""
+    is_new = not any(inflected(new, word) for word in meaning(f"{goal} {intent}")) and new.isalpha()
+    return " ".join(said) if meaning(last) and len(new) >= _LEAST_LETTERS and meaning(new) and is_new else ""
 
 
 def other_entry(text: str, intent: str, entries: str) -> str:

@@ -44,7 +44,9 @@ _NAMES = re.compile(r"\b(?:the|a|an|on|this|that)\s+$", re.IGNORECASE)
 _THINGS = re.compile(r"\s+(?:button|link|icon|field|box|tab|menu|bar|option|item|checkbox)\b", re.IGNORECASE)
 _NOUNS = r"(?!\s+(?:panel|pane|side|sidebar|column|list|menu|box|corner|arrow|button|half|edge|hand|click))"
 _WAY = rf"(?P<way>up|upwards?|down|downwards?|(?:left|right)(?:wards?)?|bottom|top|end|beginning){_NOUNS}\b"
-_SCROLLED = re.compile(rf"\bscroll(?:s|ing)?\b(?:\s+[\w'\"-]+){{0,5}}?\s+{_WAY}", re.IGNORECASE)
+_VIEW = r"(?:page|form|screen|window|document|view|list|text)\b"
+_OF_ANOTHER = rf"(?!\s+of\s+(?!(?:the|this)\s+{_VIEW}))"  # the top of a section may be further down
+_SCROLLED = re.compile(rf"\bscroll(?:s|ing)?\b(?:\s+[\w'\"-]+){{0,5}}?\s+{_WAY}{_OF_ANOTHER}", re.IGNORECASE)
 _SWIPED = re.compile(rf"\b(?:swip|flick)\w*\s+(?:to the\s+|the (?:page|screen|list)\s+)?{_WAY}", re.IGNORECASE)
 _DRAGGED = re.compile(
     r"\b(?:drag|slid)\w*\s+(?:(?:it|the)\s+)?(?:(?:slider|handle|thumb|knob|item|circle|bar)\s+)?"
@@ -61,7 +63,7 @@ _ONWARD = (
     re.compile(rf"\b(?P<way>below|above)\b(?:{_CLAUSE_ENDS}|(?=\s+here\b))", re.IGNORECASE),
     re.compile(
         r"\b(?:to|at|towards?|reach|near)\s+the\s+(?:very\s+)?(?P<way>top|bottom|end|beginning)\b"
-        rf"(?:{_CLAUSE_ENDS}|(?=\s+(?:where|of (?:the|this) (?:page|form|screen|window|document|view))\b))",
+        rf"(?:{_CLAUSE_ENDS}|(?=\s+(?:where\b|of (?:the|this) {_VIEW})))",
         re.IGNORECASE,
     ),
 )  # where something is that a view is moved to, in words that do not speak of scrolling
