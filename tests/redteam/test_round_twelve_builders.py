@@ -1,0 +1,127 @@
+"""Builders in the twelfth round: objects of any size, the machine's own state in /proc, pools that end, groups left."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from foretell.kernels.bench.keeper import Threads, threads_of
+from foretell.kernels.candidate import Candidate
+from foretell.kernels.languages import cpp
+from foretell.kernels.library import get
+from foretell.kernels.measurement import Status
+from foretell.kernels.protocols import Build
+from foretell.kernels.store import bounded
+
+DAY_S = 86400.0
+LARGE = 'asm(".section .data.big,\\"aw\\",@progbits\\nbigdata: .zero {}\\n.byte 1\\n.text\\n");\n'
+KERNEL = """
+#include <cstdint>
+extern "C" void kernel(const float* x, float* out, int64_t rows, int64_t cols) {
+    for (int64_t i = 0; i < rows; ++i) {
+        float sum = 0.0f;
+        for (int64_t j = 0; j < cols; ++j) sum += x[i * cols + j];
+        out[i] = sum;
+    }
+}
+"""
+
+
+def _built(source: str) -> Build:
+    return cpp.build(get("row_sum", "cpu"), Candidate("row_sum", "cpp", source))
+
+
+class TestObjects:
+    """A line of source may ask for an object of any size, which was searched and kept for good."""
+
+    @pytest.fixture(autouse=True)
+    def own_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
+
+    def test_a_large_one_is_refused_and_not_kept(self, tmp_path: Path) -> None:
+        built = _built(LARGE.format(60_000_000) + KERNEL)
+        assert built.status is Status.COMPILE_ERROR and "its object is too large" in built.message
+        assert built.artifact is None and not list(tmp_path.rglob("kernel.so"))
+
+    def test_one_with_tables_is_built(self) -> None:
+        tables = "static float large[1 << 24];\nfloat kept[1 << 20] = {1.0f};\n"
+        built = _built(tables + LARGE.format(1_000_000) + KERNEL.replace("{", "{ large[0] = kept[0];", 1))
+        assert built.ok and built.artifact is not None and built.artifact.stat().st_size > 5_000_000
+
+    def test_one_that_was_kept_before_goes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = LARGE.format(100_000) + KERNEL
+        first = _built(source)
+        assert first.artifact is not None
+        monkeypatch.setattr(cpp, "MOST_OBJECT_BYTES", 100_000)
+        assert _built(source).status is Status.COMPILE_ERROR and not first.artifact.exists()
+
+    @pytest.mark.timing
+    @pytest.mark.parametrize("content", [b"\0", b"\0pthread", b"\0forks", b"__kmpc"])
+    def test_names_are_found_in_little_time(self, content: bytes, tmp_path: Path) -> None:
+        artifact = tmp_path / "kernel.so"
+        artifact.write_bytes(content * (cpp.MOST_OBJECT_BYTES // len(content)))
+        began = time.process_time()
+        assert threads_of(artifact) is Threads.NONE
+        assert time.process_time() - began < 2.0
+
+    @pytest.mark.parametrize(
+        "content, threads",
+        [
+            (b"\0GOMP_parallel\0", Threads.POOL),
+            (b"\0omp_get_num_threads\0", Threads.POOL),
+            (b"\0pthread_create\0", Threads.OWN),
+            (b"\0vfork\0", Threads.OWN),
+            (b"\0fork\0", Threads.OWN),
+            (b"\0forked\0", Threads.NONE),
+            (b"my_omp_\0kernel\0", Threads.NONE),
+        ],
+    )
+    def test_the_same_names_count_as_before(self, content: bytes, threads: Threads, tmp_path: Path) -> None:
+        artifact = tmp_path / "kernel.so"
+        artifact.write_bytes(content)
+        assert threads_of(artifact) is threads
+
+
+class TestKept:
+    """Nothing bounded the folder of builds."""
+
+    @staticmethod
+    def _entry(folder: Path, name: str, age_s: float) -> Path:
+        place = folder / name[:2] / name
+        place.mkdir(parents=True)
+        (place / "kernel.so").write_bytes(os.urandom(100_000))
+        record = place / "build.json"
+        record.write_text("{}")
+        for each in (record, place):
+            os.utime(each, (time.time() - age_s,) * 2)
+        return place
+
+    def test_the_oldest_go_first(self, tmp_path: Path) -> None:
+        ages = {"aa1": 5 * DAY_S, "aa2": 9 * DAY_S, "bb1": 3 * DAY_S, "bb2": 0.0}
+        places = {name: self._entry(tmp_path, name, age_s) for name, age_s in ages.items()}
+        bounded.trim(tmp_path, "build.json", 250_000)
+        assert {name for name, place in places.items() if place.exists()} == {"bb1", "bb2"}
+        bounded.trim(tmp_path, "build.json", 0)
+        assert places["bb1"].exists(), "it was looked through just now"
+
+    def test_what_was_used_within_a_day_stays(self, tmp_path: Path) -> None:
+        places = [self._entry(tmp_path, f"aa{number}", DAY_S / 2) for number in range(3)]
+        bounded.trim(tmp_path, "build.json", 0)
+        assert all(place.exists() for place in places)
+
+    def test_a_build_trims_and_one_found_again_is_young(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORETELL_CACHE", str(tmp_path))
+        monkeypatch.setattr(cpp, "MOST_KEPT_BYTES", 0)
+        first = _built(KERNEL)
+        assert first.artifact is not None
+        record = first.artifact.with_name("build.json")
+        old = self._entry(tmp_path / "cpp", "aa1", 2 * DAY_S)
+        for each in (record, record.parent):
+            os.utime(each, (time.time() - 2 * DAY_S,) * 2)
+        assert _built(KERNEL).ok and time.time() - record.stat().st_mtime < DAY_S
+        (tmp_path / "cpp" / bounded._MARK).unlink(missing_ok=True)
+        assert _built(KERNEL + "\n").ok
+        assert record.exists() and first.artifact.exists() and not old.exists()
