@@ -12,10 +12,17 @@ from foretell.kernels.bench.keeper import Threads, threads_of
 from foretell.kernels.candidate import Candidate
 from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
+from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
+from foretell.kernels.sandbox import ForkServer, Kind
+from foretell.kernels.sandbox.command import run_in
+from foretell.kernels.sandbox.kinds import works
 from foretell.kernels.store import bounded
+from foretell.kernels.walls import landlock
 
+KINDS = [pytest.param(kind, marks=pytest.mark.skipif(not works(kind), reason=f"no {kind} here")) for kind in Kind]
+RUN = "foretell.kernels.walls.probes.excess:run"  # executes the payload as Python and answers with `answer`
 DAY_S = 86400.0
 LARGE = 'asm(".section .data.big,\\"aw\\",@progbits\\nbigdata: .zero {}\\n.byte 1\\n.text\\n");\n'
 KERNEL = """
@@ -125,3 +132,33 @@ class TestKept:
         (tmp_path / "cpp" / bounded._MARK).unlink(missing_ok=True)
         assert _built(KERNEL + "\n").ok
         assert record.exists() and first.artifact.exists() and not old.exists()
+
+
+@pytest.mark.skipif(landlock.version() == 0, reason="no Landlock here")
+@pytest.mark.parametrize("kind", KINDS)
+class TestProc:
+    """Namespaces do not divide all of /proc: the names of the user's keys, for one, are in each of them."""
+
+    SECRET = (
+        "keys", "key-users", "timer_list", "vmallocinfo", "slabinfo", "diskstats", "swaps", "cmdline", "locks",
+        "pressure/cpu", "kallsyms", "modules", "interrupts", "1/cmdline", "1/environ", "self/mountinfo", "net/unix",
+    )  # fmt: skip
+    OPEN = ("cpuinfo", "meminfo", "stat", "self/maps", "self/status", "self/statm", "self/cmdline")
+
+    def test_a_job_reads_what_honest_work_needs(self, kind: Kind) -> None:
+        server = ForkServer(("json", "foretell.kernels.walls.probes.excess"), kind=kind)
+        program = (
+            "def readable(name):\n    try:\n        return len(open('/proc/' + name, 'rb').read(99)) > 0\n"
+            "    except OSError:\n        return False\n"
+            f"answer = ' '.join(filter(readable, {self.SECRET + self.OPEN}))"
+        )
+        try:
+            assert server.call(RUN, program.encode(), PROBE_LIMITS).decode().split() == list(self.OPEN)
+        finally:
+            server.close()
+
+    def test_so_does_a_command(self, kind: Kind, tmp_path: Path) -> None:
+        names = (*self.SECRET, "cpuinfo", "meminfo", "stat")
+        script = "for each in " + " ".join(names) + "; do head -c 1 /proc/$each >/dev/null 2>&1 && echo $each; done; :"
+        finished = run_in(kind, ["sh", "-c", script], writable=tmp_path, limits=PROBE_LIMITS)
+        assert finished.stdout.split() == ["cpuinfo", "meminfo", "stat"]
