@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from foretell.kernels.library import get
 from foretell.kernels.limits import PROBE_LIMITS
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
-from foretell.kernels.sandbox import ForkServer, Kind
+from foretell.kernels.sandbox import ForkServer, Kind, cgroup
 from foretell.kernels.sandbox.command import run_in
 from foretell.kernels.sandbox.kinds import works
 from foretell.kernels.store import bounded
@@ -162,3 +165,33 @@ class TestProc:
         script = "for each in " + " ".join(names) + "; do head -c 1 /proc/$each >/dev/null 2>&1 && echo $each; done; :"
         finished = run_in(kind, ["sh", "-c", script], writable=tmp_path, limits=PROBE_LIMITS)
         assert finished.stdout.split() == ["cpuinfo", "meminfo", "stat"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestGroups:
+    """The group of a server that nobody closed stayed behind."""
+
+    HOLD = "from foretell.kernels.sandbox import ForkServer, Kind\nserver = ForkServer(('json',), kind=Kind({!r}))\n"
+    USE = "print(len(server.call('foretell.kernels.walls.probes.excess:run', b'answer = str(6)')))"
+
+    @pytest.mark.skipif(not cgroup.parents(), reason="no control groups can be made here")
+    @pytest.mark.parametrize("then", ["server.start()", USE, f"{USE}\nserver.close()", f"{USE}\nraise SystemExit(3)"])
+    def test_none_is_left_at_exit(self, kind: Kind, then: str) -> None:
+        with subprocess.Popen([sys.executable, "-c", self.HOLD.format(kind.value) + then]) as process:
+            assert process.wait(120.0) in (0, 3)
+        assert self._left(process.pid) == []
+
+    @pytest.mark.skipif(not cgroup.parents(), reason="no control groups can be made here")
+    def test_none_is_left_of_one_that_is_forgotten(self, kind: Kind) -> None:
+        before = self._left(os.getpid())
+        server = ForkServer(("foretell.kernels.walls.probes.excess",), kind=kind)
+        assert server.call(RUN, b"answer = 'x'", PROBE_LIMITS) == b"x"
+        assert len(self._left(os.getpid())) == len(before) + 1
+        scratch = Path(server._scratch)
+        del server
+        gc.collect()
+        assert self._left(os.getpid()) == before and not scratch.exists()
+
+    @staticmethod
+    def _left(pid: int) -> list[Path]:
+        return [each for above in set(cgroup.parents().values()) for each in above.glob(f"foretell-{pid}-*")]
