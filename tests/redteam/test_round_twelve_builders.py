@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from foretell.kernels.bench import worker as bench_worker
+from foretell.kernels.bench.arena import layout, needed_bytes
 from foretell.kernels.bench.keeper import Threads, threads_of
+from foretell.kernels.bench.runs import empty_us_of
 from foretell.kernels.candidate import Candidate
+from foretell.kernels.contention import usable_cores
 from foretell.kernels.languages import cpp
 from foretell.kernels.library import get
 from foretell.kernels.limits import PROBE_LIMITS
@@ -165,6 +169,61 @@ class TestProc:
         script = "for each in " + " ".join(names) + "; do head -c 1 /proc/$each >/dev/null 2>&1 && echo $each; done; :"
         finished = run_in(kind, ["sh", "-c", script], writable=tmp_path, limits=PROBE_LIMITS)
         assert finished.stdout.split() == ["cpuinfo", "meminfo", "stat"]
+
+
+class TestPools:
+    """A kernel on one thread had the empty call of OpenMP's whole pool subtracted if it named it, and could end it."""
+
+    PARALLEL = KERNEL.replace("    for (int64_t i", "#pragma omp parallel for\n    for (int64_t i", 1)
+    ENDS_IT = KERNEL.replace("{\n", "{\n    omp_pause_resource_all(omp_pause_hard);\n", 1)
+    FEWER = PARALLEL.replace("parallel for", "parallel for num_threads(2)")
+
+    @pytest.mark.parametrize("threads, expected_us", [(1, 5.0), (0, 5.0), (5, 10.0), (9, 15.0), (20, 15.0)])
+    def test_an_empty_call_is_one_of_as_many_threads(self, threads: int, expected_us: float) -> None:
+        assert empty_us_of(threads, 9, 15.0, 5.0) == pytest.approx(expected_us)
+
+    def test_a_machine_of_one_core_and_a_noisy_one(self) -> None:
+        assert empty_us_of(1, 1, 6.0, 6.0) == 6.0
+        assert empty_us_of(4, 4, 5.0, 6.0) == 6.0
+
+    @pytest.mark.skipif(usable_cores() < 2, reason="a pool needs two cores")
+    @pytest.mark.parametrize("source, most_left", [(PARALLEL, 1 << 20), (ENDS_IT, 1), (FEWER, 2)])
+    def test_threads_are_counted_that_are_there(
+        self, source: str, most_left: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told: list[tuple[int, int]] = []
+
+        def noted(threads: int, pool: int, pool_us: float, alone_us: float) -> float:
+            assert pool_us > 0 and alone_us > 0
+            told.append((threads, pool))
+            return empty_us_of(threads, pool, pool_us, alone_us)
+
+        monkeypatch.setattr(bench_worker, "empty_us_of", noted)
+        task = get("row_sum", "cpu")
+        built = _built("#include <omp.h>\n" + source)
+        assert built.artifact is not None
+        worker = bench_worker.Worker(built.artifact, needed_bytes(task))
+        try:
+            sizes = task.workloads[0].sizes
+            worker.arrange(layout(task, sizes), sizes)
+            assert worker.timed_call(10.0).time_us > 0
+            assert worker.timed_call(10.0).time_us > 0
+        finally:
+            worker.close()
+        pool = told[0][1]
+        assert pool >= 2 and told[1][0] == min(pool, most_left)
+
+    def test_one_without_openmp_is_timed_as_before(self) -> None:
+        task, built = get("row_sum", "cpu"), _built(KERNEL)
+        assert built.artifact is not None
+        worker = bench_worker.Worker(built.artifact, needed_bytes(task))
+        try:
+            sizes = task.workloads[0].sizes
+            worker.arrange(layout(task, sizes), sizes)
+            run = worker.timed_call(10.0)
+            assert run.serial and run.time_us > 0
+        finally:
+            worker.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
