@@ -18,8 +18,11 @@ from foretell.kernels.store.locations import cache_dir
 
 _SOURCES = ("keeper.cpp", "runner.cpp", "calling.cpp", "doors.cpp", "native.h")
 # What a shared object names if it uses the runner's threads; if it starts its own, or finds functions at run time.
-_OPENMP = re.compile(rb"\0(GOMP_|omp_|__kmpc_)")
-_THREADING = re.compile(rb"\0(pthread_|thrd_|_ZNSt6thread|(clone|clone3|fork|vfork|syscall|dlsym|dlvsym|dlopen)\0)")
+_OPENMP = (b"\0GOMP_", b"\0omp_", b"\0__kmpc_")
+_THREADING = (
+    b"\0pthread_", b"\0thrd_", b"\0_ZNSt6thread", b"\0clone\0", b"\0clone3\0", b"\0fork\0", b"\0vfork\0",
+    b"\0syscall\0", b"\0dlsym\0", b"\0dlvsym\0", b"\0dlopen\0",
+)  # fmt: skip
 _CALL = re.compile(r"^#define __NR(?:3264)?_(\w+) (\d+)$", re.MULTILINE)
 _SOME_CALLS = {
     "open": "open for writing",
@@ -78,6 +81,6 @@ def threads_of(artifact: Path) -> Threads:
     core is all that it took.
     """
     content = artifact.read_bytes()
-    if _OPENMP.search(content):
+    if any(name in content for name in _OPENMP):
         return Threads.POOL
-    return Threads.OWN if _THREADING.search(content) else Threads.NONE
+    return Threads.OWN if any(name in content for name in _THREADING) else Threads.NONE

@@ -38,6 +38,18 @@ def serial_run(wall_us: float, cpu_us: float | None) -> Run:
     return Run(wall_us, wall_us if cpu_us is None else max(cpu_us, LEAST_US), serial=True)
 
 
+def empty_us_of(threads: int, pool: int, pool_us: float, alone_us: float) -> float:
+    """What an empty call of a process takes by the clock that has so many `threads`.
+
+    Args:
+        threads: As many as there are before and after a call, whichever are fewer: those are continued and stopped.
+        pool: Threads of the process whose empty call takes `pool_us`.
+        alone_us: What one takes of a process that has none but its main thread.
+    """
+    share = min(max((threads - 1) / (pool - 1), 0.0), 1.0) if pool > 1 else 1.0
+    return alone_us + max(pool_us - alone_us, 0.0) * share
+
+
 def threaded_run(wall_us: float, cpu_us: float, empty_us: float, threads: Sequence[Account], cores: int) -> Run:
     """A call on several threads.
 

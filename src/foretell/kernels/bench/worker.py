@@ -26,7 +26,7 @@ from foretell.kernels.bench.accounts import Account
 from foretell.kernels.bench.arena import Arena, Slot
 from foretell.kernels.bench.faults import LAST_WORDS_BYTES, Starved, WorkerFault, fault, spoke_up
 from foretell.kernels.bench.keeper import Threads
-from foretell.kernels.bench.runs import Run, serial_run, threaded_run
+from foretell.kernels.bench.runs import Run, empty_us_of, serial_run, threaded_run
 from foretell.kernels.contention import usable_cores
 from foretell.kernels.measurement import Status
 from foretell.kernels.sandbox import bubblewrapped, scrubbed_environment
@@ -54,8 +54,9 @@ _EMPTY_FIRST = 16
 # A thread to each core: woken threads that share one for a while would be timed as waiting for each other.
 # Those that wait spin, so that the next parallel region finds them; between calls the whole process is stopped.
 _THREADS = {"OMP_PROC_BIND": "true", "OMP_PLACES": "threads", "OMP_WAIT_POLICY": "active"}
-_TIMES = re.compile(r"(?:t( \d{1,15}){4}|e( \d{1,15}){2})")
-# Empty calls of all workers of this process by their threads: they hold no candidate, so all are alike.
+_TIMES = re.compile(r"(?:t( \d{1,15}){6}|e( \d{1,15}){4})")
+# Empty calls of all workers of this process by their threads, and without OpenMP's pool: they hold no candidate, so all
+# are alike.
 _EMPTY: dict[Threads, deque[tuple[float, ...]]] = {
     each: deque(maxlen=64 if each is Threads.NONE else 512) for each in Threads
 }
@@ -81,6 +82,7 @@ class Worker:
         self._pending = b""
         self._loaded = False
         self._descent: list[int] = []
+        self._pool = 1  # threads of a process that has what this one had before its candidate was loaded
         self._process: subprocess.Popen[bytes] | None = None
         command_read, self._commands = os.pipe()
         self._replies, reply_write = os.pipe()
@@ -100,6 +102,8 @@ class Worker:
             self._answer("o", START_TIMEOUT_S)
             self._loaded = True
             self._descent = accounts.descent(self._process.pid) if self._process else []
+            beside = accounts.children(self._descent[-2])[:-1] if len(self._descent) > 1 else []
+            self._pool = max(map(accounts.count_threads, beside), default=1)
             while len(_EMPTY[self._threads]) < _EMPTY_FIRST:
                 self._tell("E")
                 _EMPTY[self._threads].append(self._times(self._answer("e", START_TIMEOUT_S)))
@@ -143,15 +147,18 @@ class Worker:
     def timed_call(self, timeout_s: float) -> Run:
         """Push the arguments' memory out of every cache, then call the kernel once and time it."""
         before = {} if self.serial else accounts.threads(self.pid)
-        wall_us, cpu_us, *empty_us = self._times(self._called("T", "t", timeout_s))
+        wall_us, cpu_us, *empty_now = self._times(self._called("T", "t", timeout_s))
         empty = _EMPTY[self._threads]
-        empty.append(tuple(empty_us))
-        empty_wall_us, empty_cpu_us = np.quantile(empty, EMPTY_QUANTILE[self.serial], axis=0).tolist()
+        empty.append(tuple(empty_now))
+        quantiles = np.quantile(empty, EMPTY_QUANTILE[self.serial], axis=0).tolist()
+        empty_wall_us, empty_cpu_us, alone_wall_us, _ = quantiles
         if self.serial:
-            accounted = any(on_core_us > 0 for _, on_core_us in empty)
+            accounted = any(on_core_us > 0 for _, on_core_us, *_ in empty)
             return serial_run(wall_us - empty_wall_us, cpu_us - empty_cpu_us if accounted else None)
-        used = accounts.since(before, accounts.threads(self.pid))
-        return threaded_run(wall_us, cpu_us, empty_wall_us, used, usable_cores())
+        after = accounts.threads(self.pid)
+        empty_us = empty_us_of(min(len(before), len(after)), self._pool, empty_wall_us, alone_wall_us)
+        used = accounts.since(before, after)
+        return threaded_run(wall_us, cpu_us, empty_us, used, usable_cores())
 
     def _called(self, order: str, kind: str, timeout_s: float) -> str:
         """The keeper's reply to an order that lets the candidate's process go on; what it took counts."""
@@ -226,7 +233,7 @@ class Worker:
         return reply
 
     def _times(self, reply: str) -> tuple[float, ...]:
-        """Microseconds by the clock and on a core, of a call and of an empty one before it."""
+        """Microseconds by the clock and on a core, of a call and of the empty ones before it."""
         if not _TIMES.fullmatch(reply):
             raise self._garbled()
         return tuple(int(word) / 1e3 for word in reply.split()[1:])

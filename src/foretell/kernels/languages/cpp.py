@@ -23,6 +23,7 @@ from foretell.kernels.limits import COMPILER_LIMITS
 from foretell.kernels.measurement import Status
 from foretell.kernels.protocols import Build
 from foretell.kernels.sandbox import Finished, run
+from foretell.kernels.store.bounded import trim
 from foretell.kernels.store.locations import cache_dir
 from foretell.kernels.task import Task
 from foretell.received import parsed, read_plain
@@ -36,6 +37,8 @@ _KILLED_FOR_TIME = (
 # Both in one sandbox, which takes longer to start than the listing; without objdump there is none.
 _COMPILE_AND_LIST = '"$@" >&2 && { objdump -d --no-show-raw-insn kernel.so 2>/dev/null || :; }'
 WALL_PER_CPU = 10  # how many times the CPU limit a tool may take by the clock
+MOST_OBJECT_BYTES = 8 << 20  # one that names OpenMP and has a table of 4 MiB takes half of it
+MOST_KEPT_BYTES = 2 << 30  # of all builds together
 
 
 class NoCompiler(RuntimeError):
@@ -82,8 +85,9 @@ def toolchain() -> str:
 def build(task: Task, candidate: Candidate) -> Build:
     """Build one candidate, or return what an earlier identical build gave.
 
-    The cache is keyed by source, flags, compiler and CPU. Failures are values: `compile_error` carries the
-    compiler's first words, `timeout` an endless compilation. The compiler runs bounded in time and memory, with a
+    The cache is keyed by source, flags, compiler and CPU, and holds about MOST_KEPT_BYTES. Failures are values:
+    `compile_error` carries the compiler's first words or says that the object is larger than MOST_OBJECT_BYTES,
+    `timeout` an endless compilation. The compiler runs bounded in time and memory, with a
     scrubbed environment, and its scratch folder goes with it.
     """
     if not candidate.source.strip():
@@ -96,6 +100,7 @@ def build(task: Task, candidate: Candidate) -> Build:
         if known is not None:
             return known
     started = time.perf_counter()
+    trim(cache_dir() / "cpp", record.name, MOST_KEPT_BYTES)
     with tempfile.TemporaryDirectory(prefix="foretell-build-") as scratch:
         result, finished = _compile(task, candidate, Path(scratch))
         result = Build(result.status, result.message, result.features, None, time.perf_counter() - started)
@@ -104,6 +109,8 @@ def build(task: Task, candidate: Candidate) -> Build:
         folder.mkdir(parents=True, exist_ok=True)
         if result.ok:
             _place(Path(scratch) / "kernel.so", folder / "kernel.so")
+        else:
+            (folder / "kernel.so").unlink(missing_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
             json.dump(result.to_dict(), file)
         Path(file.name).replace(record)
@@ -128,9 +135,10 @@ def build_all(task: Task, candidates: Sequence[Candidate], workers: int | None =
 def _recall(record: Path, artifact: Path) -> Build | None:
     try:
         known = Build.from_dict(parsed(record.read_text()))
+        if known.ok and artifact.stat().st_size > MOST_OBJECT_BYTES:
+            return None
+        os.utime(record)  # used just now
     except (OSError, ValueError, KeyError):
-        return None
-    if known.ok and not artifact.exists():
         return None
     return Build(known.status, known.message, known.features, artifact if known.ok else None, known.seconds)
 
@@ -138,7 +146,7 @@ def _recall(record: Path, artifact: Path) -> Build | None:
 def _place(source: Path, target: Path) -> None:
     """Copy so that a reader never sees half a file."""
     partial = target.with_suffix(f".{os.getpid()}.{time.monotonic_ns()}")
-    partial.write_bytes(read_plain(source))
+    partial.write_bytes(read_plain(source, MOST_OBJECT_BYTES))
     partial.chmod(0o755)
     partial.replace(target)
 
@@ -159,6 +167,10 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
         return Build(Status.INFRASTRUCTURE, "no room left on the disk for building"), finished
     if finished.returncode != 0:
         return Build(Status.COMPILE_ERROR, diagnostics(finished.stderr, candidate.source)), finished
+    object_bytes = (scratch / "kernel.so").lstat().st_size
+    if object_bytes > MOST_OBJECT_BYTES:
+        too_large = f"its object is too large: {object_bytes} bytes, of {MOST_OBJECT_BYTES} allowed"
+        return Build(Status.COMPILE_ERROR, too_large), finished
     text = finished.stdout
     if text and not any(f"<{ENTRY}{suffix}>:" in text for suffix in ("", ".resolver")):  # of target_clones
         if finished.cut:
@@ -168,5 +180,5 @@ def _compile(task: Task, candidate: Candidate, scratch: Path) -> tuple[Build, Fi
             Status.COMPILE_ERROR, f"the source defines no entry point; expected\n  {signature(task)}"
         ), finished
     features = read_features(text) if text else {}
-    features["object_bytes"] = float((scratch / "kernel.so").lstat().st_size)
+    features["object_bytes"] = float(object_bytes)
     return Build(Status.OK, "", features), finished

@@ -38,6 +38,7 @@ from foretell.kernels.walls.room import remove
 from foretell.kernels.walls.serve import MESSAGE_BYTES
 
 START_TIMEOUT_S = 300.0  # on a machine that is not busy it takes a tenth
+_END_TIMEOUT_S = 1.0  # which one that still imports takes at the exit of its user's process
 _SERVER_LIMITS = Limits()
 _MOST_THREADS = 1024  # of one job, or of the server itself: a last resort
 
@@ -70,10 +71,8 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._scratch: str | None = None
         self._ready = False
         self._owner = os.getpid()
-        self._groups: list[Path] = []
 
     def start(self) -> None:
         """Start the server and return at once: it imports while the caller goes on."""
@@ -152,13 +151,12 @@ class ForkServer:
 
     def _launch(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._scratch = tempfile.mkdtemp(prefix="foretell-sandbox-")
-        self._finalizer = weakref.finalize(self, _clean, self._scratch, os.getpid())
+        self._scratch = scratch = tempfile.mkdtemp(prefix="foretell-sandbox-")
         own_files = self._kind in (Kind.BUBBLEWRAP, Kind.NAMESPACES)
         from foretell.kernels.store.locations import trusted_dir
 
         trusted = os.path.realpath(trusted_dir())
-        self._groups = cgroup.make(_MOST_THREADS) if self._kind is not None else []
+        groups = cgroup.make(_MOST_THREADS) if self._kind is not None else []
         files = (os.path.realpath(path) for path in self._data)
         base = scrubbed_environment() | (gpu_environment() if self._gpu else {})
         specification = Specification(
@@ -168,11 +166,11 @@ class ForkServer:
             supervised=tuple(os.path.realpath(path) for path in self._readable),
             environment=base | {"FORETELL_TRUSTED": trusted},
             control=theirs.fileno(),
-            cgroups=tuple(map(str, self._groups)),
+            cgroups=tuple(map(str, groups)),
             server={
                 "preload": self._preload,
                 "path": import_path(),
-                "scratch": "/tmp" if own_files else os.path.realpath(self._scratch),
+                "scratch": "/tmp" if own_files else os.path.realpath(scratch),
             },
         )
         line, descriptor = command_line(specification, self._kind)
@@ -187,10 +185,16 @@ class ForkServer:
                 pass_fds=(descriptor, theirs.fileno()),
                 start_new_session=True,
             )
+        except BaseException:
+            ours.close()
+            remove(scratch)
+            cgroup.remove(groups)
+            raise
         finally:
             os.close(descriptor)
             theirs.close()
         self._control, self._ready, self._owner = ours, False, os.getpid()
+        self._finalizer = weakref.finalize(self, _end, ours, self._process, scratch, groups, self._owner)
 
     def _wait_until_ready(self, control: socket.socket) -> None:
         if self._ready:
@@ -211,20 +215,25 @@ class ForkServer:
         if self._control is not None:
             self._control.close()
         if self._process is not None and self._owner == os.getpid():
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self._process.wait(STATUS_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
-        if self._scratch is not None and self._owner == os.getpid():
             self._finalizer()
-            cgroup.remove(self._groups)
-        self._process = self._control = self._scratch = None
+        self._process = self._control = None
         self._ready = False
 
 
-def _clean(folder: str, owner: int) -> None:
-    """Remove the server's folder, in the process that made it alone."""
-    if os.getpid() == owner:
-        remove(folder)
+def _end(
+    control: socket.socket, process: subprocess.Popen[bytes], scratch: str, groups: Sequence[Path], owner: int
+) -> None:
+    """End a server and remove its folder and its groups, in the process that made them alone."""
+    control.close()
+    if os.getpid() != owner:
+        return
+    try:
+        process.wait(_END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    remove(scratch)
+    cgroup.remove(groups)

@@ -15,17 +15,16 @@ if MYPY:
     from collections.abc import Mapping
     from typing import Any
 
-# What may be read besides: of one's own /proc and /etc, or else what is said of the machine and of the process itself.
-_OWN = {
-    True: ("/proc", "/etc/passwd", "/etc/group"),
-    False: (
-        *(f"/proc/self/{name}" for name in (
-            "auxv", "cmdline", "comm", "exe", "fd", "fdinfo", "limits", "maps", "smaps", "stat", "statm", "status",
-        )),
-        "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory",
-        "/proc/driver/nvidia", "/proc/devices",
-    ),
-}  # fmt: skip
+# What may be read of /proc besides: what is said of the machine and of the process itself. Namespaces do not divide the
+# rest of it, such as the names of the user's keys.
+_OF_PROC = (
+    *(f"/proc/self/{name}" for name in (
+        "auxv", "cmdline", "comm", "exe", "fd", "fdinfo", "limits", "maps", "smaps", "stat", "statm", "status",
+    )),
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory",
+    "/proc/driver/nvidia", "/proc/devices",
+)  # fmt: skip
+_ACCOUNTS = ("/etc/passwd", "/etc/group")  # in a file system of one's own they hold one account
 _OF_DRIVER = ("/proc/self",)  # of this very process: CUDA's driver names its threads there
 _MORE_PROCESSES = 4096
 
@@ -65,7 +64,8 @@ def confine(walls: Walls, limits: Mapping[str, Any]) -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if walls.landlock:
         own = _OF_DRIVER if walls.gpus else ()
-        readable, writable = (*walls.readable, *_OWN[walls.namespaces]), (*walls.writable, *own)
+        accounts = _ACCOUNTS if walls.namespaces else ()
+        readable, writable = (*walls.readable, *_OF_PROC, *accounts), (*walls.writable, *own)
         landlock.restrict(readable, writable, devices(walls.gpus), walls.gpus)
     if walls.seccomp:
         scoped = walls.landlock and landlock.version() >= landlock.SCOPES_SIGNALS

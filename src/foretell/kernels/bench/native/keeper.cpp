@@ -7,15 +7,16 @@
 //   A n off len writable ... m size ...   arguments of the next calls: n buffers, then m sizes  -> "a"
 //   C                                     call the kernel once                                   -> "c"
 //   T                                     the same, timed, after every line of the buffers was pushed out of all caches
-//                                         -> "t NANOSECONDS ON_CORE EMPTY EMPTY_ON_CORE"
-//   E                                     the empty call alone                                   -> "e EMPTY EMPTY_ON_CORE"
+//                                         -> "t NANOSECONDS ON_CORE EMPTY EMPTY_ON_CORE ALONE ALONE_ON_CORE"
+//   E                                     the empty calls             -> "e EMPTY EMPTY_ON_CORE ALONE ALONE_ON_CORE"
 //
 // "o" comes first, once the candidate is loaded. "x CODE" or "k SIGNAL" say that its process has ended, and are the
 // last. Times are from the order until all threads have stopped: by the clock, and on a core. EMPTY is the same path in
-// a process that does nothing when called, taken right before.
+// a process that does nothing when called, taken right before; ALONE in one without OpenMP's pool, the same if none has it.
 #include "native.h"
 
 #include <fcntl.h>
+#include <initializer_list>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,8 +100,8 @@ static Control* control_page(int* reading) {
     return (Control*)page;
 }
 
-// `other` is the page of the child before, which this one has no part in.
-static Child start(Setting setting, Control* other) {
+// `others` are the pages of the children before, which this one has no part in.
+static Child start(Setting setting, std::initializer_list<Control*> others) {
     int reading;
     Control* page = control_page(&reading);
     const pid_t keeper = getpid(), pid = fork();
@@ -109,7 +110,7 @@ static Child start(Setting setting, Control* other) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != keeper) _exit(2);
         if (mmap(page, sizeof(Control), PROT_READ, MAP_SHARED | MAP_FIXED, reading, 0) != (void*)page) _exit(2);
-        if (other != nullptr) munmap(other, sizeof(Control));
+        for (Control* other : others) munmap(other, sizeof(Control));
         close_others(setting.report);  // of all channels it keeps the one on which it may say why it dies
         setting.control = page;
         run_child(setting);
@@ -197,9 +198,25 @@ int main(int argc, char** argv) {
     const Setting empty = {nullptr, nullptr, g_memory, bytes, (size_t)atoll(argv[7]), report, (Threads)atoi(argv[8])};
     Setting loaded = empty;
     loaded.object = argv[1];
-    const Child idle = start(empty, nullptr);
-    const Child candidate = start(loaded, idle.control);
+    Setting bare = empty;
+    bare.threads = OWN;
+    const bool pool = empty.threads == POOL;
+    const Child idle = start(empty, {});
+    const Child alone = pool ? start(bare, {idle.control}) : idle;
+    const Child candidate = pool ? start(loaded, {idle.control, alone.control}) : start(loaded, {idle.control});
     close(report);
+    struct Empty {
+        Times alone, idle;
+    };
+    auto empty_calls = [&]() {
+        if (!pool) {
+            const Times nothing = order(idle, CALL);
+            return Empty{nothing, nothing};
+        }
+        order(alone, CALL);
+        const Times bare_call = order(alone, CALL);
+        return Empty{bare_call, order(idle, CALL)};
+    };
     reply("o\n");
     FILE* in = fdopen(commands, "r");
     static char line[sizeof(Control::text)];
@@ -215,16 +232,17 @@ int main(int argc, char** argv) {
         } else if (line[0] == 'T') {
             flush_caches();
             order(idle, CALL);  // the first finds the kernel's own code out of the caches
-            const Times nothing = order(idle, CALL);
+            const Empty nothing = empty_calls();
             const Times taken = order(candidate, CALL);
-            char text[128];
-            snprintf(text, sizeof text, "t %lld %lld %lld %lld\n", taken.wall, taken.on_core, nothing.wall,
-                     nothing.on_core);
+            char text[160];
+            snprintf(text, sizeof text, "t %lld %lld %lld %lld %lld %lld\n", taken.wall, taken.on_core,
+                     nothing.idle.wall, nothing.idle.on_core, nothing.alone.wall, nothing.alone.on_core);
             reply(text);
         } else if (line[0] == 'E') {
-            const Times nothing = order(idle, CALL);
-            char text[64];
-            snprintf(text, sizeof text, "e %lld %lld\n", nothing.wall, nothing.on_core);
+            const Empty nothing = empty_calls();
+            char text[128];
+            snprintf(text, sizeof text, "e %lld %lld %lld %lld\n", nothing.idle.wall, nothing.idle.on_core,
+                     nothing.alone.wall, nothing.alone.on_core);
             reply(text);
         }
     }
