@@ -77,7 +77,8 @@ def first_of(data: Path, rows: Sequence[Row], options: argparse.Namespace) -> tu
     sha = digest(options.model)
     if options.first:
         lines = [json.loads(line) for line in options.first.read_text("utf-8").splitlines()]
-        return {one["id"]: one["p_bad"] for one in lines}, f"critic {sha[:8]}, out of fold,"
+        seen = "as a guard asks it," if options.held_out else "out of fold,"
+        return {one["id"]: one["p_bad"] for one in lines}, f"critic {sha[:8]}, {seen}"
     critic = EmbeddedCritic(CriticModel.load(options.model), pictures=False)
     path = data / f"judged-{sha[:8]}.jsonl"
     said = judged(data, rows, critic, critic.model.threshold(BOUND), path)
