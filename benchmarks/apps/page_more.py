@@ -17,8 +17,15 @@ _FIRST = (
     "interruptions, ten in that episode, are of one link inside an inline frame, of which the adapter knew the frame "
     "only; its name begins with “order”, so that it is held for irreversible and stays closed while it is doubted. The "
     "other four are clicks on icons (three) and into a field. Since then adapters look into frames of the same origin "
-    "and say nothing of others, and the critics were trained anew. The run above has ten "
-    "walks that were not played then; the others are the same, with other words and other mistakes."
+    "and say nothing of others, and the critics were trained anew."
+)
+_SECOND = (
+    "A second run of {pairs} goals, after that (`apps_episodes_second.json`), interrupted {interrupted} of {right} "
+    "right actions and caught {caught} of {slips} mistakes; {solved:.0f} % were solved with the guard, {alone:.0f} % "
+    "without. "
+    "The run above is the third, on walks recorded anew, with the guard of today, for which a score alone is advice. "
+    "Mistakes here are clicks that miss: an agent that sees their result mends most of them by itself, so that little "
+    "is left to gain but the wrong actions that are not carried out."
 )
 
 
@@ -192,6 +199,11 @@ def _episodes(found: Mapping[str, Any] | None) -> Iterator[str]:
         if first is not None:
             told = first["guarded"]["counts"] | {"pairs": first["pairs"], "lost": first["lost_with_an_interruption"]}
             yield from ("", _FIRST.format(**told))
+        second = _read("apps_episodes_second.json").get(half)
+        if second is not None:
+            solved = {name: 100 * second[name]["solved"]["share"] for name in ("guarded", "alone")}
+            told = second["guarded"]["counts"] | {"pairs": second["pairs"]}
+            yield from ("", _SECOND.format(**told, solved=solved["guarded"], alone=solved["alone"]))
         yield ""
 
 
