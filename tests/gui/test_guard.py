@@ -67,7 +67,7 @@ def test_more_revisions_where_wanted_and_none_where_not() -> None:
 def test_advice_comes_with_the_next_prompt_and_shadow_says_nothing() -> None:
     advising = Guard(FakeCritic(1.0), threshold=0.5, mode=Mode.ADVISE)
     verdict = advising.after_proposal(seen(), CLICK)
-    assert not verdict.intervene and "was executed" in verdict.feedback and verdict.reason is Reason.DOUBTED
+    assert not verdict.intervene and "was let through" in verdict.feedback and verdict.reason is Reason.DOUBTED
     advising.executed(CLICK)
     assert verdict.feedback in advising.before_action(seen(step=1))
     assert verdict.feedback not in advising.before_action(seen(step=1))

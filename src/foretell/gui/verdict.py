@@ -95,7 +95,7 @@ def feedback_for(
     elif stopped:
         lines = [f"This action was checked against the screenshot and has not been executed, {why}"]
     else:
-        lines = [f"The previous action was executed, but a check of it against the screenshot had doubts{kind}"]
+        lines = [f"The previous action was let through, but a check of it against the screenshot had doubts{kind}"]
     if judgement.explanation:
         lines.append(fenced(judgement.explanation, EXPLANATION_CHARACTERS))
         if has_quotes(judgement.explanation):
