@@ -69,19 +69,24 @@ def section(found: Sequence[Mapping[str, Any]] | None) -> Iterator[str]:
     for one in found:
         for mode in MODES:
             part = [row for row in one["rows"] if row["mode"] == mode]
-            if not part:
-                continue
-            for app in sorted({row["app"] for row in part}):
-                yield _line(one["name"], app, mode, [row for row in part if row["app"] == app])
-            yield _line(one["name"], "**all**", mode, part)
+            by_app = {
+                app: shares([row for row in part if row["app"] == app]) for app in sorted({r["app"] for r in part})
+            }
+            if not one["rows"]:  # of a round whose rows were lost its counts are left
+                by_app = one["by_application"].get(mode, {})
+            for app, counts in by_app.items():
+                yield _line(one["name"], app, mode, counts)
+            if by_app:
+                keys = ("right", "interrupted", "wrong", "caught")
+                total = {key: sum(counts[key] for counts in by_app.values()) for key in keys}
+                yield _line(one["name"], "**all**", mode, shares(part) if part else total)
     yield ""
     for one in found:
         yield from (f"Round {one['name']}: {one['about']}", "")
 
 
-def _line(name: str, app: str, mode: str, part: Sequence[Mapping[str, Any]]) -> str:
-    one = shares(part)
-    times = "–" if one["median_s"] is None else f"{one['median_s']:.2f}, {one['p95_s']:.2f}"
+def _line(name: str, app: str, mode: str, one: Mapping[str, Any]) -> str:
+    times = "–" if one.get("median_s") is None else f"{one['median_s']:.2f}, {one['p95_s']:.2f}"
     right, wrong = f"{one['interrupted']} of {one['right']}", f"{one['caught']} of {one['wrong']}"
     return f"| {name} | {app} | {mode} | {right} | {wrong} | {times} |"
 
