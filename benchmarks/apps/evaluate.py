@@ -101,13 +101,14 @@ def judged(
             observation = replace(row.observation(folder), evidence=None if pages is None else pages.of(row))
             judgement = critic.judge(observation, row.proposal, row.history)
             stated = bool(row.proposal.intent)
+            doubts = limit.cleared_by(judgement.p_bad, row.proposal.sort, stated, judgement.model)
             answer = {
                 "key": key(row),
                 "id": row.id,
                 "p_bad": judgement.p_bad,
                 "error": None if judgement.error is None else judgement.error.value,
-                "interrupts": not judgement.advice
-                and limit.cleared_by(judgement.p_bad, row.proposal.sort, stated, judgement.model),
+                "doubts": doubts,  # which is told as advice where it does not interrupt
+                "interrupts": doubts and not judgement.advice,
             }
             known[key(row)] = answer
             file.write(json.dumps(answer) + "\n")
@@ -137,6 +138,7 @@ class Figures:
         self.p = np.array([one["p_bad"] for one in said])
         self.bad = np.array([row.bad for row in rows])
         self.stops = np.array([one["interrupts"] for one in said])
+        self.doubts = np.array([one.get("doubts", one["interrupts"]) for one in said])
         self.named = np.array([one["error"] or "" for one in said])
         self.error = np.array([row.error.value if row.error else "" for row in rows])
         self.application = np.array([row.task for row in rows])
@@ -148,7 +150,7 @@ class Figures:
 
     def of(self, own: Any) -> dict[str, Any]:
         """The figures of some rows."""
-        p, bad, stops = self.p[own], self.bad[own], self.stops[own]
+        p, bad, stops, doubts = self.p[own], self.bad[own], self.stops[own], self.doubts[own]
         if not bad.any() or bad.all():
             return {"rows": len(p), "bad": int(bad.sum())}
         recall, false = at_best(p, bad, BOUND)
@@ -159,6 +161,8 @@ class Figures:
             "ece": round(ece(p, bad), 4),
             "recall": round(float(stops[bad].mean()), 4),
             "false_interruptions": round(float(stops[~bad].mean()), 4),
+            "wrong_doubted": round(float(doubts[bad].mean()), 4),
+            "right_doubted": round(float(doubts[~bad].mean()), 4),
             "recall_at_2_percent": round(recall, 4),
             "false_interruptions_there": round(false, 4),
         }

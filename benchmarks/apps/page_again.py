@@ -15,6 +15,8 @@ _ROWS = (
     ("recall with at most 2 % false interruptions", "recall_at_2_percent", "0.45; 0.60"),
     ("recall at the shipped threshold", "recall", ""),
     ("false interruptions there", "false_interruptions", "0.02"),
+    ("wrong ones interrupted, or executed and the agent told of a doubt", "wrong_doubted", ""),
+    ("right ones so", "right_doubted", ""),
     ("ECE", "ece", "0.05"),
     ("error class named right, of those caught", "named_right_of_caught", "0.55"),
 )
@@ -39,7 +41,8 @@ def section() -> Iterator[str]:
         "the other figures are of the score. What scripts get wrong without contradicting a word (another element "
         "under words that name it, a needless step) is advice since.",
         "",
-        "Held-out rows were judged so four times, each [logged](../../benchmarks/results/apps_evaluations.jsonl), and "
+        "Held-out rows were judged so four times, each [logged](../../benchmarks/results/apps_evaluations.jsonl) (the "
+        "last answers were counted twice, the second time with what is advised), and "
         "between them three things were found that were not the guard's. Pictures were taken in a way that gave pages "
         "another screen, so that they showed another layout than the one that was acted on (17 of 165 right actions on "
         "adminer were interrupted then); this was a mistake of the product too, and is mended. A tenth of the right "
