@@ -61,6 +61,7 @@ _EMPTY: dict[Threads, deque[tuple[float, ...]]] = {
     each: deque(maxlen=64 if each is Threads.NONE else 512) for each in Threads
 }
 _ENDED = re.compile(r"([xk]) (\d{1,3})")
+_ENDING_S = 1.0  # for a process that said why it dies
 
 
 class Worker:
@@ -226,11 +227,26 @@ class Worker:
             self._kill()
             raise fault(last_words, match[1], int(match[2]), self._slots, keeper.call_names(), self._loaded)
         if last_words:
+            ended = self._ends()
             self._kill()
-            raise spoke_up()
+            if ended is None:
+                raise spoke_up()
+            raise fault(last_words, ended[1], int(ended[2]), self._slots, keeper.call_names(), self._loaded)
         if not reply.startswith(kind):
             raise self._garbled()
         return reply
+
+    def _ends(self) -> re.Match[str] | None:
+        """How a process ends that spoke beside a reply; None for one that lives on.
+
+        A thread that dies between two calls says why, and is stopped with the others before it has died; the keeper
+        hears of its end with the next order.
+        """
+        self._tell("A 0 0")
+        said = b""
+        while b"\n" not in said and len(said) < _REPLY_BYTES and self._readable(_ENDING_S):
+            said += os.read(self._replies, _REPLY_BYTES) or b"\n"
+        return _ENDED.fullmatch(said.decode("ascii", errors="replace").strip("\n"))
 
     def _times(self, reply: str) -> tuple[float, ...]:
         """Microseconds by the clock and on a core, of a call and of the empty ones before it."""
