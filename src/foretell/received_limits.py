@@ -32,6 +32,11 @@ class _Over(BaseException):
     """The time is over. No reader takes it for something that is wrong with one part of what it reads."""
 
 
+def seconds_for(size: int) -> float:
+    """How long something of so many bytes may take to read."""
+    return min(MOST_SECONDS, SECONDS + size / BYTES_PER_SECOND)
+
+
 @contextmanager
 def within_limits(name: object, size: int, memory_bytes: int | None = None) -> Iterator[None]:
     """Read something of so many bytes; TooMuchWork if that takes too long or too much memory (`memory_bytes` at first).
@@ -42,7 +47,7 @@ def within_limits(name: object, size: int, memory_bytes: int | None = None) -> I
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
         yield
         return
-    seconds = min(MOST_SECONDS, SECONDS + size / BYTES_PER_SECOND)
+    seconds = seconds_for(size)
     memory = min(MOST_MEMORY_BYTES, (memory_bytes or MEMORY_BYTES) + MEMORY_PER_BYTE * size)
 
     too_long = TooMuchWork(f"{name} takes more than {seconds:.0f} s, which nothing of its size should")

@@ -193,13 +193,17 @@ def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
     """
     from foretell.kernels.corpus import labels, real
     from foretell.kernels.corpus.verify import problems
-    from foretell.received_limits import size_of, within_limits
+    from foretell.received_limits import seconds_for, size_of, within_limits
 
     with within_limits(folder, size_of(folder)):
         rows = _rows(folder)
         kernels, outcomes, steps = real.read(folder), labels.read(folder), labels.read_steps(folder)
         shared = labels.read_shared(folder)
-        found = [*problems(rows), *real.problems(kernels), *labels.problems(outcomes, steps, kernels)]
+        found = [
+            *problems(rows, seconds_for(size_of(folder))),
+            *real.problems(kernels),
+            *labels.problems(outcomes, steps, kernels),
+        ]
         found += labels.label_problems(shared)
     counts = {"rows": len(rows), "real_kernels": len(kernels), "labels": len(outcomes), "steps": len(steps)}
     counts |= {"shared_labels": len(shared)}

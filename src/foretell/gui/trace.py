@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,7 @@ FILE = "trace.jsonl"
 _PICTURES = "images"
 _READ_BYTES = 1 << 20
 _REMEMBERED = 8  # pictures that are not written a second time
+_OPENED = 3  # that are not read a second time
 
 
 class TraceError(ValueError):
@@ -175,8 +177,9 @@ class Trace:
     def picture(self, name: str) -> Pixels:
         """A picture by the name that a step gives; TraceError where it is not there."""
         try:
-            return load_image(inside(self.folder, name))
-        except ValueError as error:
+            path = inside(self.folder, name)
+            return _opened(path, path.stat().st_mtime_ns if path.is_file() else 0)
+        except (ValueError, OSError) as error:
             raise TraceError(str(error)) from error
 
     def observation(self, step: TraceStep, round_: Round) -> Observation:
@@ -291,3 +294,9 @@ def _round(event: Mapping[str, Any]) -> Round:
 
 def _pictures(event: Mapping[str, Any]) -> dict[str, str]:
     return {name: is_a(str, picture) for name, picture in is_a(dict, event["images"]).items()}
+
+
+@lru_cache(maxsize=_OPENED)
+def _opened(path: Path, changed_ns: int) -> Pixels:
+    """A picture, which steps that follow each other often share; of a file that has changed it is another one."""
+    return load_image(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from foretell.kernels.candidate import TELLING_NAME, Candidate, stripped
@@ -13,21 +15,36 @@ from foretell.kernels.corpus.combined import parts_of
 from foretell.kernels.corpus.splits import alike, split_of
 from foretell.kernels.measurement import Status
 from foretell.kernels.store.combine import pool
+from foretell.received_limits import MOST_SECONDS, TooMuchWork
 
 _CHUNK = 500  # rows handed to a process at a time
 _LOG_ROOM = 0.02  # medians of pairs, each rounded to float32, against the speedup stored beside them
 
 
-def problems(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Everything that is wrong with the rows, in words; nothing where all is well."""
+def problems(rows: Sequence[Mapping[str, Any]], most_seconds: float = MOST_SECONDS) -> Iterator[str]:
+    """Everything that is wrong with the rows, in words; nothing where all is well.
+
+    TooMuchWork if a process that reads the sources uses more than so many seconds of a core.
+    """
     for key, count in Counter(r["key"] for r in rows).items():
         if count > 1:
             yield f"key {key} occurs {count} times"
-    with ProcessPoolExecutor() as pool:
-        for r, found in zip(rows, pool.map(_faults, rows, chunksize=_CHUNK), strict=True):
-            for words in found:
-                yield f"{r['task']} {r['language']} {r['id']}: {words}"
+    try:
+        with ProcessPoolExecutor(initializer=_limited, initargs=(math.ceil(most_seconds),)) as pool:
+            for r, found in zip(rows, pool.map(_faults, rows, chunksize=_CHUNK), strict=True):
+                for words in found:
+                    yield f"{r['task']} {r['language']} {r['id']}: {words}"
+    except BrokenProcessPool:
+        raise TooMuchWork(
+            f"the sources take more than {most_seconds:.0f} s, which nothing of their size should"
+        ) from None
     yield from leaks(rows)
+
+
+def _limited(seconds: int) -> None:
+    """Have this process ended once it has used so many seconds of a core."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def _faults(r: Mapping[str, Any]) -> list[str]:

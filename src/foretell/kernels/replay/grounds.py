@@ -31,6 +31,7 @@ from foretell.received_table import column_names, read_rows
 Kind = Literal["corpus", "space"]
 USUAL_SPLITS = ("held_operation", "held_family")
 _FORMS = "a corpus (docs/corpus.md), a table of a tuning space with its card, or a cache file of Kernel Tuner"
+MOST_SETTINGS, MOST_NAMES = 64, 1024  # of a candidate, and of all in a table: ours have 13 and 84
 _SPACE_COLUMNS = frozenset(("time_ms", "status"))
 
 
@@ -151,6 +152,12 @@ def _corpus_grounds(rows: Data, split: str) -> list[Ground]:
     ]
 
 
+def _settings(path: Path, told: Mapping[str, Any]) -> Mapping[str, Any]:
+    if len(told) > MOST_SETTINGS:
+        raise BadTable(f"a candidate of {path} has more than {MOST_SETTINGS} settings", "those of templates")
+    return told
+
+
 def _knobs(path: Path) -> dict[str, Any]:
     """The settings of each candidate of a corpus that was made by a template, by row id."""
     found: dict[str, Any] = {}
@@ -158,7 +165,11 @@ def _knobs(path: Path) -> dict[str, Any]:
         if {"id", "detail"}.issubset(column_names(file)):
             rows = checked(file, read_rows(file, ["id", "detail"]))
             details = ((row["id"], parsed(row["detail"] or "{}")) for row in rows)
-            found |= {i: detail["knobs"] for i, detail in details if "knobs" in detail}
+            found |= {i: _settings(path, detail["knobs"]) for i, detail in details if "knobs" in detail}
+            if len({name for each in found.values() for name in each}) > MOST_NAMES:
+                raise BadTable(
+                    f"candidates of {path} have more than {MOST_NAMES} settings in all", "those of templates"
+                )
     if not found:
         raise BadTable(
             f"no row of {path} tells the settings it was made with", "the column detail of the corpus, or --anywhere"
