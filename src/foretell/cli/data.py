@@ -170,7 +170,7 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
     for group in ("devices", "languages", "origins", "statuses", "splits"):
         ranked = sorted(stats[group].items(), key=lambda one: -one[1])
         for number, (name, candidates) in enumerate(ranked):
-            counts.add_row(_SINGULAR[group] if number == 0 else "", name, f"{candidates:,}")
+            counts.add_row(_SINGULAR[group] if number == 0 else "", line(name), f"{candidates:,}")
     console.print(counts)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("operation", "device", "candidates", "failed", "best", "median", "p90 / p10"):
@@ -178,7 +178,7 @@ def _show_stats(stats: Mapping[str, Any]) -> None:
     for name, one in stats["by_operation"].items():
         kind, _, operation = name.partition(" ")
         speeds = ("–" if one[key] is None else times(one[key], sign="x") for key in ("best", "median", "spread"))
-        table.add_row(operation, kind, f"{one['candidates']:,}", f"{one['failed']:,}", *speeds)
+        table.add_row(line(operation), line(kind), f"{one['candidates']:,}", f"{one['failed']:,}", *speeds)
     console.print(table)
     console.print("best and median are speedups over the reference; p90 / p10 is their spread", style="dim")
 
@@ -211,7 +211,7 @@ def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
         document({"ok": not found, **counts, "problems": found})
     else:
         for words in found[:MOST_PROBLEMS]:
-            people().print(words)
+            people().print(line(words), soft_wrap=True)
         what = f"{len(rows)} rows" + (f", {len(kernels)} real kernels and {len(outcomes)} labels" if kernels else "")
         people().print(f"{len(found)} problems in {what}" if found else f"{what} verified")
     if found:

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from foretell.cli.output import line
 from foretell.report.numbers import count, percent
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ NONE = "–"
 def show_rescored(console: Console, rescored: Rescored) -> None:
     """The table of proposals, what both critics objected to, and by which thresholds."""
     console.print(_table(rescored))
-    for line in _sentences(rescored):
-        console.print(line, soft_wrap=True)
+    for sentence in _sentences(rescored):
+        console.print(line(sentence), soft_wrap=True)
 
 
 def rows(rescored: Rescored) -> list[dict[str, Any]]:
@@ -74,7 +75,7 @@ def _mark(objection: bool) -> str:
 def _error(one: Again) -> str:
     """The class of error that an objection names; nothing for a proposal that passes."""
     if one.fault:
-        return one.fault
+        return line(one.fault)
     return one.now.error.value if one.objects and one.now is not None and one.now.error is not None else ""
 
 

@@ -16,6 +16,13 @@ def number(value: Any) -> float:
     return value
 
 
+def share(value: Any) -> float:
+    """The value, if it is a number from 0 to 1."""
+    if not 0.0 <= number(value) <= 1.0:
+        raise TypeError(f"{value!r} where a number from 0 to 1 belongs")
+    return float(value)
+
+
 def is_a(kind: type[T], value: Any) -> T:
     """The value, if it is of that type."""
     if not isinstance(value, kind):

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from foretell.gui.actions import Action
 from foretell.gui.dataset import history_from_dict, load_image, proposal_from_dict, save_image
-from foretell.gui.fields import is_a, number, texts
+from foretell.gui.fields import is_a, number, share, texts
 from foretell.gui.history import History
 from foretell.gui.judgement import ErrorClass, Judgement
 from foretell.gui.observation import Observation, Pixels, Proposal
@@ -284,7 +284,7 @@ def _round(event: Mapping[str, Any]) -> Round:
     if said is not None:
         error = None if said["error"] is None else ErrorClass(said["error"])
         explanation = is_a(str, said["explanation"])
-        judgement = Judgement(number(said["p_bad"]), error, explanation, dict(said["evidence"]))
+        judgement = Judgement(share(said["p_bad"]), error, explanation, dict(said["evidence"]))
     proposal, history = proposal_from_dict(event["proposal"]), history_from_dict(event["history"])
     verdict, critic = is_a(dict, event["verdict"]), is_a(str, event["critic"])
     if verdict.get("threshold") is not None:

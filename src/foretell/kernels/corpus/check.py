@@ -18,6 +18,7 @@ from foretell.received import parsed
 
 KINDS = frozenset({"cpu", "gpu"})
 _STATUSES = frozenset(status.value for status in Status)
+MOST_SECONDS = 1e9  # thirty years
 MOST_SOURCE_CHARACTERS = 1 << 20  # as many as a candidate's file may have
 _SHOWN = 60
 _QUANTILES = 5  # of the log2 ratio over the pairs of a workload
@@ -86,7 +87,7 @@ def _is_positive(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
-    return finite(value) and value >= 0  # type: ignore[operator]
+    return finite(value) and 0 <= value <= MOST_SECONDS  # type: ignore[operator]
 
 
 def _is_object(value: object) -> bool:
@@ -138,7 +139,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     **dict.fromkeys(("source", "stripped"), (f"text of at most {MOST_SOURCE_CHARACTERS} characters", _is_source)),
     **dict.fromkeys(("speedup", "low", "high"), ("a positive number", _is_positive)),
-    **dict.fromkeys(("build_s", "device_s", "wall_s"), ("seconds", _is_duration)),
+    **dict.fromkeys(("build_s", "device_s", "wall_s"), (f"seconds, {MOST_SECONDS:.0e} at most", _is_duration)),
     "measured_at": ("a number", finite),
     "stopped_early": ("true or false", lambda value: isinstance(value, bool)),
     "status": ("one of " + ", ".join(sorted(_STATUSES)), lambda value: _is_text(value) and value in _STATUSES),

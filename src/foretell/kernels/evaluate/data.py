@@ -85,7 +85,8 @@ class Data:
             rows = [row for row in self.rows if row.get("split_group") in self.parts[split]]
         else:
             rows = [row for row in self.rows if split in (ALL, self._part(row))]
-        return foreign.foreign_pools(rows, tier) if self.foreign else pools.corpus_pools(rows, tier, self.own)
+        with within_limits(self.path, size_of(self.path)):
+            return foreign.foreign_pools(rows, tier) if self.foreign else pools.corpus_pools(rows, tier, self.own)
 
     def past(self) -> Past:
         """How the training rows turned out, by kind of device; empty for a foreign table, which is all held out."""
