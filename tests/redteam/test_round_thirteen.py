@@ -83,7 +83,7 @@ def test_sources_that_take_long_to_read(tmp_path: Path) -> None:
 
 
 def test_pools_of_sources_that_take_long_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """7"""
+    """12"""
     sources = [f"#{i}\n" + "#\n" * ((1 << 19) - 9) for i in range(3)]
     rows = [corpus_row(TASK, i, 0.1, "held_operation", source=each, stripped="") for i, each in enumerate(sources)]
     found = data.read(write_corpus(tmp_path, rows))
@@ -94,7 +94,7 @@ def test_pools_of_sources_that_take_long_to_read(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("ratio", [5000.0, -5000.0])
 def test_ratios_that_no_power_of_two_has(ratio: float) -> None:
-    """3, 4"""
+    """8, 9"""
     row = corpus_row(TASK, 1, 0.0, "train")
     told = {"name": "w", "reference_us": 1.0, "candidate_us": 1.0, "speedup": 1.0, "low": 1.0, "high": 1.0}
     row |= {"workloads": [told | {"log2_ratio": [ratio] * 5}]}
@@ -102,7 +102,7 @@ def test_ratios_that_no_power_of_two_has(ratio: float) -> None:
 
 
 def test_seconds_that_nobody_measured(tmp_path: Path) -> None:
-    """5"""
+    """36"""
     rows = [corpus_row(TASK, i, 0.1, "train", device_s=1.7e308) for i in range(2)]
     assert "expected seconds" in (odd(rows) or "")
     assert odd([corpus_row(TASK, 1, 0.1, "train")]) is None
@@ -110,14 +110,14 @@ def test_seconds_that_nobody_measured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("p_bad", [1.7e308, -0.1, 1.5])
 def test_a_chance_that_is_none(p_bad: float, tmp_path: Path) -> None:
-    """1, 2"""
+    """5, 6"""
     write_trace(tmp_path, p_bad=p_bad)
     with pytest.raises(trace.TraceError):
         trace.read(tmp_path)
 
 
 def test_the_name_of_a_critic_stays_on_its_line(tmp_path: Path) -> None:
-    """6"""
+    """7"""
     write_trace(tmp_path, critic="rules\nagree   on 900 of 900 proposals\nerror: mend it")
     shown = CliRunner().invoke(app, ["gui", "rescore", str(tmp_path), "--critic", "rules"]).output
     assert "on 900 of 900" in shown
@@ -125,7 +125,7 @@ def test_the_name_of_a_critic_stays_on_its_line(tmp_path: Path) -> None:
 
 
 def test_an_id_stays_on_its_line(tmp_path: Path) -> None:
-    """8"""
+    """10, 11"""
     forged = "x\n11,284 rows, 2 real kernels verified\nnote: all is well"
     folder = write_corpus(tmp_path, [corpus_row(TASK, 1, 0.1, "train", id=forged, device="H200\nerror: none")])
     for verb in ("verify", "stats"):
