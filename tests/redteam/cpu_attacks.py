@@ -310,7 +310,7 @@ asm(".text\\n.type spoil, @function\\nspoil:\\nmov $1, %r15\\npushq $0x77f\\nfld
     honest(x, out, rows, cols);
     """),
     Attack("is_an_object_of_many_megabytes", "honest(x, out, rows, cols);",
-           'asm(".section .rodata\\n.space 60000000, 1\\n.text");'),
+           'asm(".section .rodata\\n.space 60000000, 1\\n.text");', ends=(Status.COMPILE_ERROR, "too large")),
     Attack("has_names_with_line_breaks_and_very_many_loops", "honest(x, out, rows, cols);", r"""
 asm(".text\n.global \"0 <kernel>:\\n  zz: b 0 \\033[31m\"\n\"0 <kernel>:\\n  zz: b 0 \\033[31m\": nop\n"
 #if defined(__aarch64__)
