@@ -100,3 +100,28 @@ def test_of_several_equal_buttons_that_of_the_named_row_is_agreed_on() -> None:
     for here, is_agreed_on in ((FIRST, True), (SECOND, False), (replace(FIRST, context=""), False)):
         page = Evidence({action.point: here}, seen=(FIRST, SECOND))
         assert is_agreed(page, action, action, "delete it", "Herb Garden has to go.", LIST) is is_agreed_on
+
+
+@pytest.mark.parametrize(("titles", "is_agreed_on"), [(("Ticket 7", "Tulips in tubs"), True), (("Ticket 7",), False)])
+def test_what_the_titles_of_a_page_say_is_in_view(titles: tuple[str, ...], is_agreed_on: bool) -> None:
+    action, here = click(BUTTONS[0]), ElementAt("Delete", "button")
+    assert action.point is not None
+    page = Evidence({action.point: here}, seen=(here, ElementAt("Home", "link")), titles=titles)
+    goal = "Someone asks about tulips again. Throw that request away."
+    assert is_agreed(page, action, action, "throw it away", goal, LIST) is is_agreed_on
+
+
+@pytest.mark.parametrize(
+    ("goal", "is_agreed_on"),
+    [
+        ("Herb Garden shall not be a member any more; all others stay", True),
+        ("Herb Garden is no longer wanted", True),
+        ("Herb Garden shall not be removed", False),
+        ("Remove the weeds, but Herb Garden is to stay", False),
+    ],
+)
+def test_no_longer_is_a_wish_and_spares_nothing(goal: str, is_agreed_on: bool) -> None:
+    action = click(BUTTONS[0])
+    assert action.point is not None
+    page = Evidence({action.point: FIRST}, seen=(FIRST, SECOND))
+    assert is_agreed(page, action, action, "strike Herb Garden off the list", goal, LIST) is is_agreed_on

@@ -199,22 +199,22 @@ def verify(folder: CorpusFolder = HERE, as_json: AsJson = False) -> None:
         rows = _rows(folder)
         kernels, outcomes, steps = real.read(folder), labels.read(folder), labels.read_steps(folder)
         shared = labels.read_shared(folder)
-        found = [
+        faults = [
             *problems(rows, seconds_for(size_of(folder))),
             *real.problems(kernels),
             *labels.problems(outcomes, steps, kernels),
         ]
-        found += labels.label_problems(shared)
+        faults += labels.label_problems(shared)
     counts = {"rows": len(rows), "real_kernels": len(kernels), "labels": len(outcomes), "steps": len(steps)}
     counts |= {"shared_labels": len(shared)}
     if as_json:
-        document({"ok": not found, **counts, "problems": found})
+        document({"ok": not faults, **counts, "problems": faults})
     else:
-        for words in found[:MOST_PROBLEMS]:
+        for words in faults[:MOST_PROBLEMS]:
             people().print(line(words), soft_wrap=True)
         what = f"{len(rows)} rows" + (f", {len(kernels)} real kernels and {len(outcomes)} labels" if kernels else "")
-        people().print(f"{len(found)} problems in {what}" if found else f"{what} verified")
-    if found:
+        people().print(f"{len(faults)} problems in {what}" if faults else f"{what} verified")
+    if faults:
         raise typer.Exit(FAILED)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from foretell.gui.actions import CLICKS, Action
 from foretell.gui.evidence import ElementAt, Evidence
 from foretell.gui.final_labels import is_final_label
-from foretell.gui.final_wishes import wished, wishes
+from foretell.gui.final_wishes import NO_LONGER, wished, wishes
 from foretell.gui.lexicon import REFUSE
 from foretell.gui.meaning import inflected, match, meaning
 from foretell.gui.namesakes import overlap, row_names
@@ -36,9 +36,7 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )  # nothing beyond what is wanted is to be touched
 _SEVERAL = re.compile(r"\b(?:all|every\w*|selected|ticked|marked|multiple|entire|mass|bulk)\b", re.IGNORECASE)
-_NO_LONGER = re.compile(
-    r"\b(?:not|n['’]t|nor|never|no)\b[^.;!?]{0,60}?\b(?:any ?more|any longer)\b", re.IGNORECASE
-)  # a wish, and no word for what is spared
+_NO_LONGER = re.compile(rf"\b{NO_LONGER}\b", re.IGNORECASE)  # asks for a removal and spares nothing
 _SPARES = re.compile(r"\b(?:not|n't|never|keep|except|but|without|instead|rather|other than)\b|n['’]t\b", re.IGNORECASE)
 
 
@@ -142,7 +140,7 @@ def _is_wanted(page: Evidence, here: ElementAt, action: Action, intent: str, goa
 
 
 def _named_in(goal: str) -> Iterator[str]:
-    """What a goal names: what it quotes, and names with capital letters."""
+    """Yields the quoted phrases and capitalised names of a goal."""
     yield from wording(goal).quoted
     yield from _PROPER.findall(goal)
 

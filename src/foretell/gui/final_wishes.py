@@ -1,4 +1,4 @@
-"""What irreversible things people wish for in plain words: "has to go" is a deletion, "let her know" a message. Pure.
+"""Detects which irreversible actions a text asks for in everyday words: "has to go" is a deletion. Pure functions.
 
 Only for goals, buttons and intents in English; elsewhere nothing is known, and an irreversible press stays held back.
 """
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from foretell.gui.meaning import meaning
 
+NO_LONGER = r"(?:not|n['’]t|nor|never|no)\b[^.;!?]{0,60}?\b(?:any ?more|any longer)"
 _WISHES = {
     "remove": r"delet\w*|remov(?:e[sd]?|ing|al)|eras\w+|trash\w*|discard\w*|purg\w+|wip(?:e[sd]?|ing)|"
     r"(?:throw|throws|thrown|threw|toss|chuck|put|kick)\b[^.;!?]{0,80}?\b(?:away|out|in the (?:bin|trash))|"
     r"(?:strike|strikes|struck|cross|crossed)\b[^.;!?]{0,60}?\b(?:off|out|from)|no longer|"
-    r"(?:not|n['’]t|nor|never|no)\b[^.;!?]{0,60}?\b(?:any ?more|any longer)|"
+    rf"{NO_LONGER}|"
     r"(?:get|gets|got|getting) rid of|(?:has|have|had|need|needs|must|should|can|may|could|ought)(?: to)? (?:go|vanish|"
     r"disappear|be gone|be dropped)|vanish\w*|clean(?:s|ed)? (?:up|out)|clear(?:s|ed|ing)? out|"
     r"(?:take|takes|taken)\b[^.;!?]{0,40}?\b(?:off|away|down)|drop(?:s|ped)?|empt(?:y|ied|ies)|uninstall\w*",
@@ -41,8 +42,11 @@ def wishes(text: str) -> frozenset[str]:
 
 
 def wished(goal: str, sorts: frozenset[str]) -> Iterator[str]:
-    """What a goal wants so done, clause by clause, without the words for doing it; where a clause says no more than
-    that ("then delete it"), or points at what was said ("throw that request away"), the rest of the goal as well."""
+    """Yields the objects of a goal's irreversible actions: each clause that asks for one, without its verb.
+
+    The rest of the goal is yielded too where a clause has no object ("then delete it") or refers back ("throw that
+    request away").
+    """
     for clause in _CLAUSES.split(goal):
         if any(_KNOWN[sort].search(clause) for sort in sorts):
             rest = _without(clause, sorts)
@@ -53,7 +57,7 @@ def wished(goal: str, sorts: frozenset[str]) -> Iterator[str]:
 
 
 def _object(found: re.Match[str]) -> str:
-    """What stands between the words of a wish: "throw the advert away"."""
+    """Returns the object inside a two-part verb: "the advert" of "throw the advert away"."""
     return f" {' '.join(found.group().split()[1:-1])} "
 
 

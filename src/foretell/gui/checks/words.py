@@ -149,9 +149,9 @@ def wrong_way(case: Case) -> Iterable[Finding]:
 
 def _onward(intent: str) -> int | None:
     """Whether an intent looks for something up (-1) or down (1); None where it says neither, or both."""
-    said = (found["way"].lower() for one in _ONWARD for found in one.finditer(intent))
-    ways = {-1 if way[0] in "ut" or way in ("above", "beginning") else 1 for way in said}
-    return ways.pop() if len(ways) == 1 else None
+    words = (match["way"].lower() for pattern in _ONWARD for match in pattern.finditer(intent))
+    directions = {-1 if word[0] in "ut" or word in ("above", "beginning") else 1 for word in words}
+    return directions.pop() if len(directions) == 1 else None
 
 
 def _against(action: Action, wanted: tuple[int, int], moved: tuple[float, float]) -> bool:
